@@ -1,0 +1,37 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-dev
+
+.PHONY: demo test test-all check format clean
+
+demo: $(STAMP)
+	$(BIN)/ksearch-tui run attention_prefill --device auto --budget 12
+	@echo
+	@echo "Now open the explorer:   $(BIN)/ksearch-tui"
+	@echo "or watch a recorded run: $(BIN)/ksearch-tui replay attention"
+
+test: $(STAMP)
+	$(BIN)/pytest tests -m "not slow" -n 2
+
+test-all: $(STAMP)
+	$(BIN)/pytest tests -n 2
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# uv if present, else venv and pip; the MLX back end is the one for this machine.
+$(STAMP): pyproject.toml scripts/install.sh
+	PYTHON=$(PYTHON) bash scripts/install.sh $(VENV)
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

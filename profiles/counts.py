@@ -1,0 +1,41 @@
+"""What a kernel did, counted: the numbers that a hardware profile turns into a modelled time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PassCounts:
+    """Work of one pass over the whole grid (scaled up where only a sample of threadgroups ran).
+
+    Lane counts are per thread; a *simd* count is per simdgroup instruction (all 32 lanes at once).
+
+    - ``device_read_bytes``/``device_write_bytes``: after coalescing each simdgroup access into cache lines.
+    - ``footprint_read_bytes``/``footprint_write_bytes``: distinct bytes touched, what must cross DRAM at least once.
+    - ``threadgroup_lane_accesses``: loads and stores of threadgroup memory by lanes; ``threadgroup_bank_cycles``: what
+      they cost in cycles of a 32-bank memory, conflicts included, broadcast free.
+    - ``flops``: lane floating-point operations, a fused multiply-add counted as 2.
+    - ``special``: lane evaluations of each special function (``exp2``, ``log2``, ``rsqrt``, ``recip``, ``sqrt``,
+      ``sin``, ``tanh`` ...).
+    """
+
+    name: str
+    threadgroups: int
+    threads_per_threadgroup: int
+    threadgroup_memory_bytes: int
+    device_read_bytes: float
+    device_write_bytes: float
+    footprint_read_bytes: float
+    footprint_write_bytes: float
+    device_simd_accesses: float
+    threadgroup_lane_accesses: float
+    threadgroup_bank_cycles: float
+    barriers: float
+    simd_shuffles: float
+    simd_reductions: float
+    flops: float
+    special: dict[str, float]
+    matrix_flops: float = 0.0
+    atomics: float = 0.0
+    sampled_threadgroups: int = 0

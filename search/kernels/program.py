@@ -1,0 +1,222 @@
+"""What a candidate is: one or more Metal kernels with their launch expressions, and the same bound to numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from search.kernels.dtypes import DTYPES, DType
+from search.kernels.expressions import ExpressionError, evaluate
+
+Triple = tuple[str, str, str]
+TemplateValue = int | bool | str
+
+MAX_THREADS_PER_THREADGROUP = 1024
+
+
+class ProgramError(ValueError):
+    """A program that can't be launched as it stands; the message says which pass and why."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An intermediate array that one pass writes and a later one reads; ``dtype`` may be a dtype variable."""
+
+    name: str
+    shape: tuple[str, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One Metal kernel in the form of ``mx.fast.metal_kernel``: a body, a header, and how to launch it.
+
+    ``grid`` counts **threads**, as MLX does. ``template`` pairs a name with an integer expression over axes, a bool,
+    or the name of a dtype (``float16``) or dtype variable (``T``).
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    source: str
+    grid: Triple
+    threadgroup: Triple
+    header: str = ""
+    template: tuple[tuple[str, TemplateValue], ...] = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A candidate: passes in launch order, and the intermediate buffers between them."""
+
+    passes: tuple[Pass, ...]
+    buffers: tuple[Buffer, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the program as canonical JSON text, the form that is stored and hashed."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> Program:
+        """Rebuild a program from `to_json`; raise `ProgramError` when the text is not one."""
+        try:
+            data = json.loads(text)
+            return Program(
+                passes=tuple(_pass_from(entry) for entry in data["passes"]),
+                buffers=tuple(Buffer(b["name"], tuple(b["shape"]), b["dtype"]) for b in data["buffers"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ProgramError(f"not a stored program: {error}") from error
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the whole program (sources and launch), the identity under which it is stored."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def _pass_from(entry: dict[str, Any]) -> Pass:
+    gx, gy, gz = entry["grid"]
+    tx, ty, tz = entry["threadgroup"]
+    return Pass(
+        name=entry["name"],
+        inputs=tuple(entry["inputs"]),
+        outputs=tuple(entry["outputs"]),
+        source=entry["source"],
+        grid=(gx, gy, gz),
+        threadgroup=(tx, ty, tz),
+        header=entry["header"],
+        template=tuple((name, value) for name, value in entry["template"]),
+    )
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """The shape (in elements) and element type of one array that a launch reads or writes."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the array in bytes."""
+        size = self.dtype.itemsize
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+@dataclass(frozen=True)
+class BoundPass:
+    """A pass with every expression replaced by its number: what a device compiles and launches."""
+
+    name: str
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
+    source: str
+    header: str
+    grid: tuple[int, int, int]
+    threadgroup: tuple[int, int, int]
+    template: tuple[tuple[str, int | bool | DType], ...]
+
+
+@dataclass(frozen=True)
+class BoundProgram:
+    """Bound passes in launch order, and the names of the arrays that are results (others are intermediate)."""
+
+    passes: tuple[BoundPass, ...]
+    results: tuple[str, ...]
+    sha256: str = field(default="", compare=False)
+
+
+def bind(
+    program: Program,
+    arrays: Mapping[str, ArraySpec],
+    results: tuple[str, ...],
+    axes: Mapping[str, int],
+    dtypes: Mapping[str, str],
+) -> BoundProgram:
+    """Bind ``program`` to one workload.
+
+    ``arrays`` are the problem's inputs and outputs by name, ``results`` its output names, ``axes`` the value of each
+    axis, ``dtypes`` the dtype name of each dtype variable. Raises `ProgramError` for names that are not there, launch
+    sizes below 1, more than 1024 threads in a threadgroup, a result that no pass writes, or a read before a write.
+    """
+    known = dict(arrays)
+    for buffer in program.buffers:
+        if buffer.name in known:
+            raise ProgramError(f"buffer '{buffer.name}' has the name of an array of the problem")
+        known[buffer.name] = ArraySpec(
+            buffer.name,
+            tuple(_number(f"buffer '{buffer.name}'", text, axes) for text in buffer.shape),
+            resolve_dtype(buffer.dtype, dtypes),
+        )
+    written = set(arrays) - set(results)
+    bound = []
+    for step in program.passes:
+        for name in step.inputs:
+            if name not in known:
+                raise ProgramError(f"pass '{step.name}' reads '{name}', which is no array of the problem and no buffer")
+            if name not in written:
+                raise ProgramError(f"pass '{step.name}' reads '{name}' before any pass has written it")
+        for name in step.outputs:
+            if name not in known or (name in arrays and name not in results):
+                raise ProgramError(f"pass '{step.name}' writes '{name}', which is no output and no buffer")
+        bound.append(_bind_pass(step, known, axes, dtypes))
+        written.update(step.outputs)
+    if missing := [name for name in results if name not in written]:
+        raise ProgramError(f"no pass writes the output '{missing[0]}'")
+    return BoundProgram(tuple(bound), results, program.sha256)
+
+
+def resolve_dtype(name: str, dtypes: Mapping[str, str]) -> DType:
+    """Return the dtype that ``name`` (a dtype or a dtype variable) stands for; raise `ProgramError` if none."""
+    resolved = dtypes.get(name, name)
+    if resolved not in DTYPES:
+        raise ProgramError(f"unknown dtype '{resolved}' (known: {', '.join(DTYPES)})")
+    return DTYPES[resolved]
+
+
+def _number(where: str, text: str, axes: Mapping[str, int]) -> int:
+    try:
+        value = evaluate(text, axes)
+    except ExpressionError as error:
+        raise ProgramError(f"{where}: {error}") from error
+    if value < 1:
+        raise ProgramError(f"{where}: '{text}' is {value}; it must be at least 1")
+    return value
+
+
+def _bind_pass(
+    step: Pass, known: Mapping[str, ArraySpec], axes: Mapping[str, int], dtypes: Mapping[str, str]
+) -> BoundPass:
+    where = f"pass '{step.name}'"
+    grid = tuple(_number(f"{where} grid", text, axes) for text in step.grid)
+    group = tuple(_number(f"{where} threadgroup", text, axes) for text in step.threadgroup)
+    threads = group[0] * group[1] * group[2]
+    if threads > MAX_THREADS_PER_THREADGROUP:
+        raise ProgramError(f"{where}: {threads} threads in a threadgroup; Metal allows {MAX_THREADS_PER_THREADGROUP}")
+    template: list[tuple[str, int | bool | DType]] = []
+    for name, value in step.template:
+        if isinstance(value, bool | int):
+            template.append((name, value))
+        elif value in dtypes or value in DTYPES:
+            template.append((name, resolve_dtype(value, dtypes)))
+        else:
+            try:
+                template.append((name, evaluate(value, axes)))
+            except ExpressionError as error:
+                raise ProgramError(f"{where} template '{name}': {error}") from error
+    return BoundPass(
+        name=step.name,
+        inputs=tuple(known[name] for name in step.inputs),
+        outputs=tuple(known[name] for name in step.outputs),
+        source=step.source,
+        header=step.header,
+        grid=(grid[0], grid[1], grid[2]),
+        threadgroup=(group[0], group[1], group[2]),
+        template=tuple(template),
+    )
