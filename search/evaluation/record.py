@@ -13,13 +13,14 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a program failed: at which stage, in words to act on, and the kernel's line if known."""
+    """Why a program failed: at which stage, in words to act on, and the line (from 1) in the source or header."""
 
     stage: str
     message: str
     pass_name: str = ""
     line: int | None = None
     workload: str = ""
+    in_header: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Evaluation:
                 "failure_message": self.failure.message,
                 "failure_pass": self.failure.pass_name,
                 "failure_workload": self.failure.workload,
+                "failure_in_header": self.failure.in_header,
             }
             if self.failure.line is not None:
                 fields["failure_line"] = self.failure.line
@@ -129,6 +131,7 @@ class Evaluation:
                 fields["failure_pass"],
                 fields.get("failure_line"),
                 fields["failure_workload"],
+                fields["failure_in_header"],
             )
         times = tuple(
             WorkloadTime(name, seconds, low, high, roof, base, bound, _terms(terms))

@@ -5,7 +5,8 @@ A proposer never writes an evaluation, an id or a status; those come from the en
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from profiles.hardware import HardwareProfile
@@ -50,13 +51,16 @@ class Redirection:
 
 @dataclass(frozen=True)
 class Situation:
-    """What a proposer may look at: the problem, the hardware the kernel is for, the tree so far, and which patterns
-    the problem's CUDA references use (``translator.inventory`` hints such as ``shuffle`` or ``tile``)."""
+    """What a proposer may look at: the problem, the hardware the kernel is for, and the tree so far.
+
+    ``hints`` are the patterns that the problem's CUDA references use, each with the place that shows it, such as
+    ``{"shuffle": "softmax.cu:41 __shfl_xor_sync"}`` (names: `translator.inventory.PATTERNS`).
+    """
 
     problem: Problem
     profile: HardwareProfile
     tree: Tree
-    hints: frozenset[str] = frozenset()
+    hints: Mapping[str, str] = field(default_factory=dict)
 
 
 class Proposer(Protocol):

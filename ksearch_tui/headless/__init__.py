@@ -1,0 +1,1 @@
+"""The commands that need no screen, and the doors to those that do."""

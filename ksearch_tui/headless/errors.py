@@ -1,0 +1,36 @@
+"""Which errors are a person's to mend, and how they are said; any other is a bug and keeps its traceback."""
+
+from __future__ import annotations
+
+from search.engine import EngineError
+from sessions.store import SessionError
+
+from profiles.hardware import ProfileError
+from search.devices.base import DeviceUnavailable
+from search.kernels.program import ProgramError
+from search.problems.definition import ProblemError
+from search.proposers.base import ProposerError
+from search.tree import TreeError
+
+FAILED, USAGE = 1, 2
+
+
+class CommandError(Exception):
+    """A command can't do what was asked; ``code`` is the exit code (1 the work failed, 2 wrong usage)."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def explain(error: Exception) -> tuple[int, str | None]:
+    """Return the exit code and the sentence for ``error``; the sentence is None when it is a bug of ours."""
+    if isinstance(error, CommandError):
+        return error.code, str(error)
+    if isinstance(error, ProblemError | ProfileError):
+        return USAGE, str(error)
+    if isinstance(error, DeviceUnavailable | EngineError | ProgramError | ProposerError | SessionError | TreeError):
+        return FAILED, str(error)
+    if isinstance(error, OSError) and error.filename:
+        return FAILED, f"{error.filename}: {error.strerror}"
+    return FAILED, None

@@ -1,0 +1,64 @@
+"""From the words of a command line to the settings of a run."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from pathlib import Path
+
+from search.devices.registry import default_device, device_names
+
+from ksearch_tui.headless.errors import USAGE, CommandError
+from profiles.detect import local_profile
+from profiles.hardware import load_profile
+from search.config import RunConfig
+from search.problems.definition import built_in_names, load_problem
+
+DEFAULT_PROFILE = "apple-m3-max"
+
+
+def device_and_profile(device: str, profile: str) -> tuple[str, str]:
+    """Return the device (``auto`` resolved) and the profile ("" is this machine's own, or that of a common Mac)."""
+    if device == "auto":
+        device = default_device()
+    elif device not in device_names():
+        close = difflib.get_close_matches(device, device_names(), n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(device_names())}"
+        raise CommandError(f"unknown device '{device}': {hint}", USAGE)
+    chosen = profile or (_this_machine() if device == "metal" else "") or DEFAULT_PROFILE
+    return device, load_profile(chosen).name
+
+
+def _this_machine() -> str:
+    import mlx.core as mx
+
+    return local_profile(str(mx.device_info().get("device_name", "")))
+
+
+def run_config(options: argparse.Namespace) -> RunConfig:
+    """Return the settings that ``options`` ask for; unknown names raise with the nearest one."""
+    problem = load_problem(options.problem)
+    device, profile = device_and_profile(options.device, options.profile)
+    # A built-in problem is kept by name; a person's own by its absolute folder, so that resuming works from anywhere.
+    named = options.problem in built_in_names()
+    return RunConfig(
+        problem=options.problem if named else str(problem.folder),
+        device=device,
+        profile=profile,
+        proposer=options.proposer,
+        budget=options.budget,
+    )
+
+
+def session_file(name: str) -> Path:
+    """Return the path of a session file or of a recorded example by its name."""
+    from sessions.examples import example_names, example_path
+
+    path = Path(name).expanduser()
+    if path.exists():
+        return path
+    if name in example_names():
+        return example_path(name)
+    close = difflib.get_close_matches(name, example_names(), n=1, cutoff=0.5)
+    hint = f"did you mean '{close[0]}'?" if close else f"the recorded examples are {', '.join(example_names())}"
+    raise CommandError(f"there is no session file and no example '{name}': {hint}", USAGE)

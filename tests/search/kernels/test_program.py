@@ -1,0 +1,127 @@
+"""Programs bind to workloads, keep their identity, and travel as text."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.kernels.dtypes import DTYPES
+from search.kernels.program import ArraySpec, Buffer, Pass, Program, ProgramError, bind
+from search.kernels.text import parse_program_text, program_from_text, program_to_text
+
+SUM = Pass(
+    name="partial",
+    inputs=("x",),
+    outputs=("part",),
+    source="part[thread_position_in_grid.x] = x[thread_position_in_grid.x];",
+    grid=("ceildiv(n, 32) * 32", "rows", "1"),
+    threadgroup=("32", "1", "1"),
+    header="inline float twice(float v) { return 2 * v; }",
+    template=(("T", "T"), ("N", "n"), ("FAST", True), ("K", 4), ("U", "float16")),
+)
+FINISH = Pass("finish", ("part",), ("y",), "y[0] = part[0];", ("rows", "1", "1"), ("1", "1", "1"))
+PROGRAM = Program((SUM, FINISH), (Buffer("part", ("rows", "ceildiv(n, 32)"), "float32"),))
+FLOAT = DTYPES["float32"]
+ARRAYS = {"x": ArraySpec("x", (2, 33), FLOAT), "y": ArraySpec("y", (2,), FLOAT)}
+
+
+def bound_with(program: Program):
+    return bind(program, ARRAYS, ("y",), {"rows": 2, "n": 33}, {"T": "bfloat16"})
+
+
+def test_binding_replaces_every_expression() -> None:
+    first, second = bound_with(PROGRAM).passes
+    assert first.grid == (64, 2, 1)
+    assert first.template == (
+        ("T", DTYPES["bfloat16"]), ("N", 33), ("FAST", True), ("K", 4), ("U", DTYPES["float16"]),
+    )  # fmt: skip
+    assert first.outputs == (ArraySpec("part", (2, 2), FLOAT),)
+    assert first.outputs[0].nbytes == 16
+    assert second.inputs == first.outputs
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"inputs": ("z",)}, "reads 'z', which is no array"),
+        ({"inputs": ("y",)}, "reads 'y' before any pass has written it"),
+        ({"outputs": ("x",)}, "writes 'x', which is no output"),
+        ({"grid": ("n - 33", "1", "1")}, "it must be at least 1"),
+        ({"grid": ("m", "1", "1")}, "no axis named 'm'"),
+        ({"threadgroup": ("n", "32", "1")}, "1056 threads in a threadgroup; Metal allows 1024"),
+        ({"template": (("T", "float63"),)}, "no axis named 'float63'"),
+    ],
+)
+def test_a_program_that_cannot_be_launched_is_refused_with_the_pass(change: dict, complaint: str) -> None:
+    with pytest.raises(ProgramError, match=complaint):
+        bound_with(replace(PROGRAM, passes=(replace(SUM, **change), FINISH)))
+
+
+def test_an_output_that_no_pass_writes_is_refused() -> None:
+    with pytest.raises(ProgramError, match="no pass writes the output 'y'"):
+        bound_with(replace(PROGRAM, passes=(SUM,)))
+
+
+def test_a_buffer_may_not_take_the_name_of_an_array() -> None:
+    with pytest.raises(ProgramError, match="has the name of an array"):
+        bound_with(replace(PROGRAM, buffers=(Buffer("x", ("1",), "float32"),)))
+
+
+def test_the_hash_follows_source_and_launch() -> None:
+    assert Program.from_json(PROGRAM.to_json()) == PROGRAM
+    other_launch = replace(PROGRAM, passes=(replace(SUM, grid=("64", "rows", "1")), FINISH))
+    assert len({PROGRAM.sha256, other_launch.sha256, replace(PROGRAM, buffers=()).sha256}) == 3
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"passes": [1], "buffers": []}', "null"])
+def test_what_is_no_program_is_refused(text: str) -> None:
+    with pytest.raises(ProgramError, match="not a stored program"):
+        Program.from_json(text)
+
+
+def test_a_program_survives_the_editor() -> None:
+    assert program_from_text(program_to_text(PROGRAM)) == PROGRAM
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), min_size=1))
+def test_any_source_survives_the_editor(source: str) -> None:
+    lines = source.split("\n")
+    if not source.strip() or any(line.startswith("//@") for line in lines):
+        return
+    program = Program((replace(FINISH, inputs=("x",), source=source),))
+    assert program_from_text(program_to_text(program)) == program
+
+
+def test_the_file_says_where_each_source_begins() -> None:
+    parsed = parse_program_text(program_to_text(PROGRAM))
+    lines = program_to_text(PROGRAM).split("\n")
+    assert lines[parsed.source_offsets["finish"]] == FINISH.source
+    assert lines[parsed.header_offsets["partial"]] == SUM.header
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "no '//@ pass NAME' line"),
+        ("y[0] = 1;", "line 1: expected a '//@' line"),
+        ("//@ grid 1", "line 1: '//@ grid' stands before"),
+        ("//@ pass a b", "line 1: 'a b' is no name"),
+        ("//@ pass a\n//@ blocks 3", "line 2: unknown directive '//@ blocks'"),
+        ("//@ pass a\n//@ outputs y\n//@ grid 1\n//@ source\ny[0]=1;", "'//@ threadgroup' is missing"),
+        ("//@ pass a\n//@ outputs y\n//@ grid 1\n//@ threadgroup 1\n//@ source\n", "'//@ source' is missing or empty"),
+        ("//@ pass a\n//@ outputs y\n//@ grid 1;2;3;4\n//@ threadgroup 1\n//@ source\ny", "there are 4 sizes"),
+        ("//@ buffer b float32", "line 1: write '//@ buffer"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(text: str, complaint: str) -> None:
+    with pytest.raises(ProgramError, match=complaint.replace("[", r"\[")):
+        program_from_text(text)
+
+
+def test_a_short_launch_written_with_commas_is_padded_with_ones() -> None:
+    program = program_from_text(
+        "//@ pass a\n//@ outputs y\n//@ grid min(4, 8), 2\n//@ threadgroup 32\n//@ source\ny[0]=1;"
+    )
+    assert program.passes[0].grid == ("min(4, 8)", "2", "1")
+    assert program.passes[0].threadgroup == ("32", "1", "1")
