@@ -7,12 +7,11 @@ import json
 import sys
 import time
 
-from sessions.narrate import describe
-from sessions.replay import Replay
-from sessions.store import read_session
-
 from ksearch_tui.headless.settings import session_file
 from ksearch_tui.headless.summary import run_summary, summary_lines
+from ksearch_tui.narration import narrate
+from sessions.replay import Replay
+from sessions.store import read_session
 
 
 def replay(options: argparse.Namespace) -> int:
@@ -33,7 +32,7 @@ def replay(options: argparse.Namespace) -> int:
         elif options.speed:
             time.sleep(playing.delay(options.speed))
         event = playing.step()
-        if event is not None and (sentence := describe(event, playing.tree)):
+        if event is not None and (sentence := narrate(event, playing.tree)):
             print(f"{event.at[11:19]}  {sentence}", file=narration, flush=True)
     summary = run_summary(session.config, playing.tree, path)
     print(json.dumps(summary, indent=2) if options.json else "\n".join(["", *summary_lines(summary)]))

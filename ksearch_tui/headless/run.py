@@ -9,19 +9,18 @@ import signal
 import sys
 from dataclasses import replace
 
-from search.assembly import open_run
-from search.engine import Engine
-from sessions.narrate import describe
-from sessions.resume import resume_state
-from sessions.store import SessionStore
-
 from ksearch_tui.headless.progress import StatusLine
 from ksearch_tui.headless.settings import run_config
 from ksearch_tui.headless.summary import run_summary, summary_lines
+from ksearch_tui.narration import narrate
 from ksearch_tui.paths import new_session_path
+from search.assembly import open_run
 from search.config import RunConfig
+from search.engine import Engine
 from search.events import Event
 from search.tree import Tree
+from sessions.resume import resume_state
+from sessions.store import SessionStore
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,6 +71,6 @@ async def _drive(config: RunConfig, store: SessionStore, tree: Tree | None) -> T
 
 
 def _tell(event: Event, engine: Engine, status: StatusLine) -> None:
-    if sentence := describe(event, engine.tree):
+    if sentence := narrate(event, engine.tree):
         status.clear()
         print(sentence, file=sys.stderr, flush=True)
