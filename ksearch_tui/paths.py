@@ -17,10 +17,11 @@ def sessions_folder() -> Path:
 
 
 def new_session_path(problem: str, now: datetime | None = None) -> Path:
-    """Return a path that is not taken yet, named after the problem and the time."""
+    """Return a path that is not taken yet, named after the problem and the time; its folder is made."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(problem).name).strip("-") or "session"
     moment = (now or datetime.now(UTC)).astimezone().strftime("%Y%m%d-%H%M%S")
     folder = sessions_folder()
+    folder.mkdir(parents=True, exist_ok=True)
     path, count = folder / f"{stem}-{moment}{SUFFIX}", 1
     while path.exists():
         count += 1

@@ -16,9 +16,10 @@ from search.tree import Tree
 
 def export(options: argparse.Namespace) -> int:
     """Write the module to ``--output``, or to stdout."""
-    session = read_session(session_file(str(options.file)))
+    path = session_file(str(options.file))
+    session = read_session(path)
     tree = Tree.fold(session.events)
-    text = export_module(tree, load_problem(session.config.problem), options.option)
+    text = export_module(tree, load_problem(session.config.problem), options.option, path.name)
     if options.output is None:
         print(text, end="")
         return 0
