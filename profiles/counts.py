@@ -15,6 +15,7 @@ class PassCounts:
     - ``footprint_read_bytes``/``footprint_write_bytes``: distinct bytes touched, what must cross DRAM at least once.
     - ``threadgroup_lane_accesses``: loads and stores of threadgroup memory by lanes; ``threadgroup_bank_cycles``: what
       they cost in cycles of a 32-bank memory, conflicts included, broadcast free.
+    - ``barriers``: threadgroup barriers, one for all threads of a group. ``atomics``: lane operations on device memory.
     - ``flops``: lane floating-point operations, a fused multiply-add counted as 2.
     - ``special``: lane evaluations of each special function (``exp2``, ``log2``, ``rsqrt``, ``recip``, ``sqrt``,
       ``sin``, ``tanh`` ...).

@@ -1,0 +1,184 @@
+"""What the bodies of kernels and device functions do, as flat lists: calls, loops, assignments, returns."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from translator.cuda_source import CudaSource, Function, MemoryDeclaration, Span, declared_name, span_of, walk
+
+_LOOPS = ("for_statement", "while_statement", "do_statement")
+_READ = frozenset(
+    (*_LOOPS, "call_expression", "assignment_expression", "init_declarator", "return_statement", "if_statement",
+     "binary_expression", "subscript_expression")
+)  # fmt: skip
+_DEFINE = re.compile(r"#\s*define\s+(\w+)\s+(.+)")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call by its plain name: no namespace, no template arguments, no object."""
+
+    name: str
+    span: Span
+    node: Node = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop; ``step`` is what a ``for`` does after each round, without blanks, "" for other loops."""
+
+    span: Span
+    step: str
+    step_span: Span | None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """``target operator value``; texts without blanks. An initialised declaration assigns to its name."""
+
+    target: str
+    operator: str
+    value: str
+    span: Span
+    target_node: Node = field(repr=False, compare=False)
+    value_node: Node = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Access:
+    """``array[index]``, texts without blanks; of ``a[i][j]`` the part ``a[i]``."""
+
+    array: str
+    index: str
+    span: Span
+
+
+@dataclass
+class Body:
+    """What one function does, in the order of the text.
+
+    ``conditions`` are those of its ifs, without blanks, with the span of the whole statement; ``differences`` the two
+    sides of each ``a - b``; ``shared`` the shared memory that it can name.
+    """
+
+    function: Function
+    calls: list[Call] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    assignments: list[Assignment] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    returns: list[Span] = field(default_factory=list)
+    conditions: list[tuple[Span, str]] = field(default_factory=list)
+    differences: list[tuple[Span, Node, Node]] = field(default_factory=list)
+    shared: list[MemoryDeclaration] = field(default_factory=list)
+
+    @property
+    def barriers(self) -> list[Call]:
+        """The barriers that all threads of the block must reach."""
+        return [call for call in self.calls if call.name.startswith("__syncthreads")]
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """All bodies of a source, and what its named constants stand for (text without blanks, by name)."""
+
+    bodies: tuple[Body, ...]
+    constants: dict[str, str]
+
+
+def enclosing(spans: Sequence[Span], inner: Span) -> int | None:
+    """Return the index of the span that holds ``inner``, of spans in order that don't overlap."""
+    index = bisect.bisect_right(spans, inner.start, key=lambda span: span.start) - 1
+    return index if index >= 0 and spans[index].holds(inner) else None
+
+
+def read_bodies(source: CudaSource) -> Bodies:
+    """Read the bodies of all kernels and device functions in one walk over the tree."""
+    functions = sorted((*source.kernels, *source.device_functions), key=lambda function: function.body.start)
+    bodies = [Body(function) for function in functions]
+    spans = [function.body for function in functions]
+    constants: dict[str, str] = {}
+    starts = [span.start for span in spans]
+    for node in source.nodes:
+        kind = node.type
+        if kind == "preproc_def":
+            if match := _DEFINE.match(source.text_of(node)):
+                constants[match[1]] = squeeze(match[2])
+        elif kind in _READ:
+            last = bisect.bisect_right(starts, node.start_byte) - 1
+            if last >= 0 and node.end_byte <= spans[last].end:
+                _read(source, bodies[last], node)
+            if kind == "init_declarator" and (name := _assigned_name(node)) is not None:
+                value = node.child_by_field_name("value")
+                constants.setdefault(source.text_of(name), squeeze(source.text_of(value)) if value else "")
+    for declaration in source.declarations:
+        if declaration.space == "shared":
+            index = enclosing(spans, declaration.span)
+            for body in bodies if index is None else [bodies[index]]:
+                body.shared.append(declaration)
+    return Bodies(tuple(bodies), constants)
+
+
+def squeeze(text: str) -> str:
+    """Return the text without blanks, so that the same expression always reads the same."""
+    return "".join(text.split())
+
+
+def within(node: Node, *kinds: str) -> Iterator[Node]:
+    """Yield the nodes of these kinds below and including ``node``."""
+    return (inner for inner in walk(node) if inner.type in kinds)
+
+
+def call_name(source: CudaSource, call: Node) -> str:
+    """Return the plain name of what is called: ``reduce`` of ``cg::reduce<float>()``, ``sync`` of ``block.sync()``."""
+    node = call.child_by_field_name("function")
+    while node is not None and node.type in ("qualified_identifier", "template_function", "field_expression"):
+        node = node.child_by_field_name("field" if node.type == "field_expression" else "name")
+    return "" if node is None else source.text_of(node)
+
+
+def base_name(source: CudaSource, node: Node) -> str:
+    """Return the variable that an access starts from: ``tile`` of ``tile[i][j]`` and of ``*(float4*)&tile[i]``."""
+    names = (source.text_of(inner) for inner in within(node, "identifier"))
+    return next((name for name in names if not name.endswith("_cast")), "")
+
+
+def _assigned_name(node: Node) -> Node | None:
+    declarator = node.child_by_field_name("declarator")
+    return declared_name(declarator) if declarator is not None else None
+
+
+def _read(source: CudaSource, body: Body, node: Node) -> None:
+    kind, span = node.type, span_of(node)
+    if kind == "call_expression":
+        body.calls.append(Call(call_name(source, node), span, node))
+    elif kind in _LOOPS:
+        step = node.child_by_field_name("update")
+        text = squeeze(source.text_of(step)) if step is not None else ""
+        body.loops.append(Loop(span, text, span_of(step) if step is not None else None))
+    elif kind == "return_statement":
+        body.returns.append(span)
+    elif kind == "if_statement":
+        condition = node.child_by_field_name("condition")
+        body.conditions.append((span, squeeze(source.text_of(condition)) if condition is not None else ""))
+    elif kind == "binary_expression":
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is not None and right is not None and node.children[1].type == "-":
+            body.differences.append((span, left, right))
+    elif kind == "subscript_expression":
+        array, index = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+        if array is not None and index is not None and array.type == "identifier":
+            body.accesses.append(Access(source.text_of(array), squeeze(source.text_of(index))[1:-1], span))
+    else:
+        initial = kind == "init_declarator"
+        target = _assigned_name(node) if initial else node.child_by_field_name("left")
+        value = node.child_by_field_name("value" if initial else "right")
+        operator = None if initial else node.child_by_field_name("operator")
+        if target is not None and value is not None:
+            texts = squeeze(source.text_of(target)), squeeze(source.text_of(value))
+            sign = source.text_of(operator) if operator is not None else "="
+            body.assignments.append(Assignment(texts[0], sign, texts[1], span, target, value))

@@ -1,0 +1,328 @@
+"""A CUDA source as a syntax tree, with what stands in it: kernels, device functions, memory, launches, mistakes.
+
+The parser is tree-sitter, so that half a file, a file with errors or no CUDA at all still gives a tree and diagnostics,
+never an exception. It parses a twin of the text in which every character is one byte and the macros that hinder it are
+blanked: an offset in the tree is then an offset in the text as written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import tree_sitter_cuda
+from tree_sitter import Language, Node, Parser
+
+CUDA = Language(tree_sitter_cuda.language())
+
+MOST_DIAGNOSTICS = 100
+
+_DEVICE_WORDS = ("__device__", "__global__")
+_SPACES = {"__shared__": "shared", "__constant__": "constant", "__managed__": "managed", "__device__": "device"}
+_DECLARATORS = ("pointer_declarator", "reference_declarator", "array_declarator", "parenthesized_declarator")
+
+_BALANCED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_ATTRIBUTE_CALL = re.compile(
+    rf"\b(?:__align__|__builtin_align__|__cluster_dims__|__maxnreg__|__block_size__|__attribute__)\s*{_BALANCED}"
+    r"|\bCUDART_CB\b"
+)
+_LEADING_MACRO = re.compile(
+    rf"(?m)^[ \t]*(?:template\s*<[^\n]*>\s*)?(?P<macro>[A-Z][A-Z0-9_]+(?:{_BALANCED})?)"
+    r"(?=\s+__(?:global|device|host)__\b)"
+)
+_ATTRIBUTE_MACRO = re.compile(
+    r"(?m)^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]+"
+    r"(?P<words>(?:(?:__device__|__host__|__global__|__forceinline__|__noinline__|__inline__|inline|static)[ \t]*)+)$"
+)
+_WORD = re.compile(r"[A-Za-z_]")
+_DIRECTIVE_OR_WORD = re.compile(r"(?m)^[ \t]*#(?:[^\n\\]|\\[\s\S])*|\b[A-Za-z_]\w*")
+
+
+class Span(NamedTuple):
+    """A part of the text: ``text[start:end]``, and where it starts, line and column counted from 1."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+    def holds(self, other: Span) -> bool:
+        """Whether the other span lies within this one."""
+        return self.start <= other.start and other.end <= self.end
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A function's parameter; ``type`` as written, qualifiers and array extents included."""
+
+    name: str
+    type: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel or device function. ``template`` and ``launch_bounds`` are their parameters as written, () if none."""
+
+    name: str
+    kernel: bool
+    parameters: tuple[Parameter, ...]
+    template: tuple[str, ...]
+    launch_bounds: tuple[str, ...]
+    span: Span
+    body: Span
+
+
+@dataclass(frozen=True)
+class MemoryDeclaration:
+    """A variable in an address space: ``shared``, ``constant``, ``managed`` or ``device``. ``extents`` as written."""
+
+    space: str
+    name: str
+    type: str
+    extents: tuple[str, ...]
+    extern: bool
+    filled: bool
+    span: Span
+
+
+@dataclass(frozen=True)
+class Launch:
+    """``kernel<<<grid, block, shared, stream>>>(arguments)``, each as written, "" where it isn't given."""
+
+    kernel: str
+    grid: str
+    block: str
+    shared: str
+    stream: str
+    arguments: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """Where the text isn't CUDA as the parser knows it."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class CudaSource:
+    """A parsed source.
+
+    ``host_functions`` run on the CPU. ``nodes`` are those of the syntax tree in the order of the text, punctuation left
+    out: what reads the source goes through them once instead of walking the tree.
+    """
+
+    path: str
+    text: str
+    kernels: tuple[Function, ...]
+    device_functions: tuple[Function, ...]
+    host_functions: tuple[Span, ...]
+    declarations: tuple[MemoryDeclaration, ...]
+    launches: tuple[Launch, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    nodes: tuple[Node, ...] = field(repr=False, compare=False)
+
+    def text_of(self, node: Node) -> str:
+        """Return the text of a node as written."""
+        return self.text[node.start_byte : node.end_byte]
+
+
+def parse_cuda(text: str, path: str) -> CudaSource:
+    """Parse CUDA source text; anything that doesn't parse becomes a `Diagnostic`, and the rest is still there."""
+    root = Parser(CUDA).parse(_parsable(text).encode("ascii")).root_node
+    reader = _Reader(text)
+    nodes = tuple(node for node in walk(root) if node.is_named or node.is_missing or _WORD.match(node.type))
+    for node in nodes:
+        reader.read(node)
+    return CudaSource(
+        path,
+        text,
+        tuple(function for function in reader.functions if function.kernel),
+        tuple(function for function in reader.functions if not function.kernel),
+        tuple(reader.host_functions),
+        tuple(reader.declarations),
+        tuple(reader.launches),
+        tuple(reader.diagnostics),
+        nodes,
+    )
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Yield every node below and including ``root``, in the order of the text, at any depth."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        if node.child_count:
+            stack.extend(reversed(node.children))
+
+
+def span_of(node: Node) -> Span:
+    """Return where a node stands."""
+    row, column = node.start_point
+    return Span(node.start_byte, node.end_byte, row + 1, column + 1)
+
+
+def shorten(text: str, longest: int) -> str:
+    """Return the text on one line, cut to a length, with a mark for every character that can't be shown."""
+    line = " ".join(text[: 4 * longest].split())
+    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)
+    return line if len(line) <= longest and len(text) <= 4 * longest else line[: longest - 1] + "…"
+
+
+def declared_name(declarator: Node) -> Node | None:
+    """Return the name within a declarator such as ``*x``, ``x[4][5]`` or ``(&x)[3]``, None when it has none."""
+    node: Node | None = declarator
+    while node is not None and node.type in _DECLARATORS:
+        inner = node.child_by_field_name("declarator")
+        node = inner or next((child for child in reversed(node.named_children) if child.type != "type_qualifier"), None)
+    return node if node is not None and node.type in ("identifier", "field_identifier") else None
+
+
+def _parsable(text: str) -> str:
+    """Return the text with one ASCII character for each of its own and without what the grammar can't read."""
+    if not text.isascii() or "\0" in text:
+        text = "".join(c if "\0" < c < "\x80" else " " if c in "\0\ufeff" or c.isspace() else "_" for c in text)
+    if stand_ins := {
+        macro["name"]: _stand_in(macro["name"], macro["words"]) for macro in _ATTRIBUTE_MACRO.finditer(text)
+    }:
+        text = _DIRECTIVE_OR_WORD.sub(lambda match: stand_ins.get(match[0], match[0]), text)
+    text = _ATTRIBUTE_CALL.sub(lambda match: _blank(match[0]), text)
+    return _LEADING_MACRO.sub(lambda match: match[0].replace(match["macro"], _blank(match["macro"])), text)
+
+
+def _stand_in(name: str, words: str) -> str:
+    """Return as many characters as ``name`` has: the qualifier that the macro brings, if it fits, and blanks."""
+    fitting = (word for word in _DEVICE_WORDS if word in words.split() and len(word) <= len(name))
+    return next(fitting, "").ljust(len(name))
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+class _Reader:
+    """Collects, in one walk over the tree, what a `CudaSource` lists."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.functions: list[Function] = []
+        self.host_functions: list[Span] = []
+        self.declarations: list[MemoryDeclaration] = []
+        self.launches: list[Launch] = []
+        self.diagnostics: list[Diagnostic] = []
+        self._templates: dict[int, tuple[str, ...]] = {}
+        self._error_end = 0
+
+    def read(self, node: Node) -> None:
+        kind = node.type
+        if kind == "function_definition":
+            self._function(node)
+        elif kind == "template_declaration":
+            self._templates[node.children[-1].start_byte] = self._items(node.child_by_field_name("parameters"))
+        elif kind == "declaration":
+            self._declaration(node)
+        elif kind == "call_expression":
+            self._launch(node)
+        elif (kind == "ERROR" or node.is_missing) and len(self.diagnostics) < MOST_DIAGNOSTICS:
+            self._diagnostic(node)
+
+    def _text(self, node: Node | None) -> str:
+        return "" if node is None else " ".join(self.text[node.start_byte : node.end_byte].split())
+
+    def _function(self, node: Node) -> None:
+        declarator = node.child_by_field_name("declarator")
+        while declarator is not None and declarator.type in _DECLARATORS:
+            declarator = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
+        body = node.child_by_field_name("body")
+        if declarator is None or declarator.type != "function_declarator" or body is None:
+            return
+        words = {child.type for child in node.children}
+        if not words & set(_DEVICE_WORDS):
+            self.host_functions.append(span_of(node))
+            return
+        bounds = next((child for child in node.children if child.type == "launch_bounds"), None)
+        parameters = declarator.child_by_field_name("parameters")
+        self.functions.append(
+            Function(
+                self._text(declarator.child_by_field_name("declarator")),
+                "__global__" in words,
+                tuple(self._parameter(child) for child in (parameters.named_children if parameters else ())
+                      if child.type.endswith("parameter_declaration")),
+                self._templates.get(node.start_byte, ()),
+                self._items(bounds),
+                span_of(node),
+                span_of(body),
+            )
+        )  # fmt: skip
+
+    def _items(self, node: Node | None) -> tuple[str, ...]:
+        children = node.named_children if node else []
+        return tuple(self._text(child) for child in children if child.type != "comment")
+
+    def _parameter(self, node: Node) -> Parameter:
+        declarator = node.child_by_field_name("declarator")
+        name = declared_name(declarator) if declarator is not None else None
+        default = node.child_by_field_name("default_value")
+        end = default.start_byte if default is not None else node.end_byte
+        if name is None:
+            return Parameter("", self._text(node), span_of(node))
+        type_text = self.text[node.start_byte : name.start_byte] + self.text[name.end_byte : end].rstrip().rstrip("=")
+        return Parameter(self._text(name), " ".join(type_text.split()), span_of(node))
+
+    def _declaration(self, node: Node) -> None:
+        words = {child.type if child.type != "type_qualifier" else self._text(child) for child in node.children}
+        space = next((space for word, space in _SPACES.items() if word in words), None)
+        if space is None:
+            return
+        extern = any(child.type == "storage_class_specifier" and self._text(child) == "extern"
+                     for child in node.children)  # fmt: skip
+        type_text = self._text(node.child_by_field_name("type"))
+        for declarator in node.children_by_field_name("declarator"):
+            filled = declarator.type == "init_declarator"
+            inner = declarator.child_by_field_name("declarator") if filled else declarator
+            extents: list[str] = []
+            while inner is not None and inner.type in _DECLARATORS:
+                if inner.type == "array_declarator":
+                    extents.insert(0, self._text(inner.child_by_field_name("size")))
+                inner = inner.child_by_field_name("declarator") or next(iter(inner.named_children), None)
+            if inner is not None and inner.type == "identifier":
+                self.declarations.append(
+                    MemoryDeclaration(
+                        space, self._text(inner), type_text, tuple(extents), extern, filled, span_of(node)
+                    )
+                )
+
+    def _launch(self, call: Node) -> None:
+        configuration = next((child for child in call.children if child.type == "kernel_call_syntax"), None)
+        if configuration is None:
+            return
+        grid, block, shared, stream = (*self._items(configuration), "", "", "", "")[:4]
+        self.launches.append(
+            Launch(
+                self._text(call.child_by_field_name("function")),
+                grid,
+                block,
+                shared,
+                stream,
+                self._items(call.child_by_field_name("arguments")),
+                span_of(call),
+            )
+        )
+
+    def _diagnostic(self, node: Node) -> None:
+        """Add a diagnostic, unless the node is part of a larger one that isn't understood either."""
+        span = span_of(node)
+        if span.start < self._error_end:
+            return
+        self._error_end = span.end
+        if node.is_missing:
+            self.diagnostics.append(Diagnostic(f"'{node.type}' is missing here", span))
+            return
+        shown = shorten(self.text[node.start_byte : node.end_byte], 40)
+        self.diagnostics.append(Diagnostic(f"not understood: '{shown}'" if shown else "not understood", span))
