@@ -1,32 +1,36 @@
 """Events: the only way that the state of a run changes. The tree is a fold over them; a session file is a list of them.
 
-Each event is flat: strings, numbers, booleans and lists of these. The kinds and their fields:
+Each event is flat: strings, numbers, booleans and lists of strings. `FIELDS` lists the kinds and what each must have;
+what they mean:
 
 =============== ====================================================================================================
-kind            fields
+kind            what happened
 =============== ====================================================================================================
-option_added    option, parent ("" at the root), title, why, action, rating, confidence, difficulty, predicted, by,
-                origin (seq of the redirect that brought it, 0 if none)
-decided         option, decision (approve, prune, pin, unpin), by, policy_choice
-redirected      option, guidance, by, policy_choice
-edited          option, program, by, policy_choice
-undone          target (seq of the decision that is taken back), by
-kernel          sha256, text: a kernel source or header, stored once
-program         sha256, layout: the program as JSON, each source replaced by ``sha256:...``
-started         option, attempt
-wrote           option, program, attempt, by, note
-evaluated       option, attempt, and the fields of `search.evaluation.record.Evaluation`
-failed          option, reason
-rated           option, rating, confidence, why, by
-asked           option, question, choices: the proposer is unsure what a redirect means
-note            text, level (info, warning, error), option ("" for the run)
-autopilot       on, by
-paused          by
-resumed         by
-stopped         reason
+option_added    a new option under ``parent`` ("" for the root); ``by`` the proposer's name, or ``person``
+decided         ``decision`` is approve, prune, pin or unpin; approving a pruned option brings it back, approving one
+                that failed lets it try afresh
+redirected      ``guidance`` that travels with the subtree of ``option``
+edited          a person gave ``option`` a ``program`` of their own; it waits to run, even if it had failed
+undone          the decision with the seq ``target`` is taken back, and what it brought with it
+kernel          a kernel source or header, stored once under its hash
+program         a program as JSON, each source replaced by ``sha256:...``, stored once under its hash
+started         attempt number ``attempt`` at ``option`` begins; attempts count from 1 over the option's whole life
+wrote           ``by`` wrote the ``program`` of this attempt; ``note`` says what it mends ("" for the first)
+evaluated       the attempt is over, with the fields of `search.evaluation.record.Evaluation`
+cancelled       the attempt was broken off without a result (pruned meanwhile, or the run stopped); the option waits
+failed          no attempt is left, or the proposer can't write it
+rated           what was learned moves ``rating`` and ``confidence``
+asked           the proposer is unsure what ``guidance`` means and offers ``choices``; nothing else changed
+note            something to read; ``level`` is info, warning or error, ``option`` "" for the whole run
+autopilot       the policy decides (``on``), or a person does
+paused          no new evaluation begins
+resumed         by ``person``: the pause ends; by ``engine``: a stopped run goes on, what was running waits again
+stopped         the run ended; only ``resumed`` can follow
 =============== ====================================================================================================
 
-``by`` is ``person``, ``autopilot``, ``engine`` or the proposer's name.
+``by`` is ``person``, ``autopilot``, ``engine`` or the proposer's name. ``policy_choice`` is the option that the policy
+would have taken instead of a person ("" if none). ``origin`` is the seq of the redirect that an event follows from (0
+or absent if none): it is taken back together with that redirect.
 """
 
 from __future__ import annotations
@@ -39,28 +43,53 @@ PERSON = "person"
 AUTOPILOT = "autopilot"
 ENGINE = "engine"
 
-KINDS = frozenset(
-    {
-        "option_added",
-        "decided",
-        "redirected",
-        "edited",
-        "undone",
-        "kernel",
-        "program",
-        "started",
-        "wrote",
-        "evaluated",
-        "failed",
-        "rated",
-        "asked",
-        "note",
-        "autopilot",
-        "paused",
-        "resumed",
-        "stopped",
-    }
-)
+FIELDS: Mapping[str, Mapping[str, type]] = {
+    "option_added": {
+        "option": str,
+        "parent": str,
+        "title": str,
+        "why": str,
+        "action": str,
+        "rating": float,
+        "confidence": float,
+        "difficulty": int,
+        "predicted": float,
+        "by": str,
+        "origin": int,
+    },
+    "decided": {"option": str, "decision": str, "by": str, "policy_choice": str},
+    "redirected": {"option": str, "guidance": str, "by": str, "policy_choice": str},
+    "edited": {"option": str, "program": str, "by": str, "policy_choice": str},
+    "undone": {"target": int, "by": str},
+    "kernel": {"sha256": str, "text": str},
+    "program": {"sha256": str, "layout": str},
+    "started": {"option": str, "attempt": int},
+    "wrote": {"option": str, "program": str, "attempt": int, "by": str, "note": str},
+    "evaluated": {
+        "option": str,
+        "attempt": int,
+        "program": str,
+        "outcome": str,
+        "device": str,
+        "time_kind": str,
+        "on": str,
+        "cases": int,
+        "worst_error": float,
+        "compile_seconds": float,
+        "elapsed_seconds": float,
+        "mlx_version": str,
+    },
+    "cancelled": {"option": str, "reason": str},
+    "failed": {"option": str, "reason": str},
+    "rated": {"option": str, "rating": float, "confidence": float, "why": str, "by": str},
+    "asked": {"option": str, "question": str, "choices": list},
+    "note": {"text": str, "level": str, "option": str},
+    "autopilot": {"on": bool, "by": str},
+    "paused": {"by": str},
+    "resumed": {"by": str},
+    "stopped": {"reason": str},
+}
+KINDS = frozenset(FIELDS)
 
 
 @dataclass(frozen=True)
@@ -74,3 +103,20 @@ class Event:
 
     def __getitem__(self, field: str) -> Any:
         return self.data[field]
+
+
+def fault(event: Event) -> str:
+    """Return what is wrong with the form of ``event`` (kind, missing field, wrong type), "" if nothing."""
+    fields = FIELDS.get(event.kind)
+    if fields is None:
+        return f"unknown event kind '{event.kind}'"
+    data = event.data
+    for name, wanted in fields.items():
+        if name not in data:
+            return f"event {event.seq} ({event.kind}) lacks '{name}'"
+        value = data[name]
+        if type(value) is not wanted and not (wanted is float and type(value) is int):
+            return f"event {event.seq} ({event.kind}): '{name}' is a {type(value).__name__}, not a {wanted.__name__}"
+        if isinstance(value, list) and not all(isinstance(entry, str) for entry in value):
+            return f"event {event.seq} ({event.kind}): '{name}' holds something else than text"
+    return ""

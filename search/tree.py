@@ -1,95 +1,50 @@
-"""The option tree of a run, as a fold over its events.
-
-A person's decisions (approved, pruned, pinned) and what the engine found (running, passed, failed) are kept apart, and
-the status of an option is derived from both: so a pruned option keeps what was measured, and undoing the prune is
-enough to bring it back.
-"""
+"""The option tree of a run, as a fold over its events: what can be asked of it, and taking decisions back."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from search.evaluation.record import Evaluation
-from search.events import PERSON, Event
+from search.events import ENGINE, PERSON, Event, fault
 from search.kernels.program import Program, ProgramError
-
-PROPOSED, APPROVED, RUNNING, PASSED, FAILED, PRUNED = (
-    "proposed",
-    "approved",
-    "running",
-    "passed",
-    "failed",
-    "pruned",
+from search.option import (
+    APPROVED,
+    CHANGES,
+    FAILED,
+    OPEN,
+    PASSED,
+    PROPOSED,
+    PRUNED,
+    RUNNING,
+    Option,
+    added,
 )
-UNDOABLE = frozenset({"decided", "redirected", "edited"})
+from search.rules import RULES, TreeError, check_evaluation, check_new
 
-
-class TreeError(ValueError):
-    """An event that the tree's rules refuse; the tree is unchanged."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """A node: one optimization applied to its parent's program.
-
-    ``rating`` 0..10, ``confidence`` 0..1, ``difficulty`` 1..5, ``predicted`` the speedup over the parent that the
-    proposer expects. ``origin`` is the seq of the redirect that brought it (0 if none).
-    """
-
-    id: str
-    parent: str
-    title: str
-    why: str
-    action: str
-    rating: float
-    confidence: float
-    difficulty: int
-    predicted: float
-    by: str
-    origin: int
-    added: int
-    children: tuple[str, ...] = ()
-    approved_by: str = ""
-    pruned: bool = False
-    pinned: bool = False
-    guidance: tuple[str, ...] = ()
-    attempts: int = 0
-    running: bool = False
-    failed: str = ""
-    program: str = ""
-    evaluations: tuple[Evaluation, ...] = ()
-    ratings: tuple[tuple[float, float, str], ...] = ()
-
-    @property
-    def status(self) -> str:
-        """One of proposed, approved, running, passed, failed, pruned."""
-        if self.pruned:
-            return PRUNED
-        if self.running:
-            return RUNNING
-        if self.passing is not None:
-            return PASSED
-        if self.failed:
-            return FAILED
-        return APPROVED if self.approved_by else PROPOSED
-
-    @property
-    def passing(self) -> Evaluation | None:
-        """The latest evaluation that passed, if any."""
-        return next((e for e in reversed(self.evaluations) if e.passed), None)
-
-    @property
-    def settled(self) -> bool:
-        """Whether the engine has finished with it (passed or failed), pruned or not."""
-        return not self.running and (self.passing is not None or bool(self.failed))
+__all__ = [
+    "APPROVED",
+    "FAILED",
+    "OPEN",
+    "PASSED",
+    "PROPOSED",
+    "PRUNED",
+    "RUNNING",
+    "Option",
+    "Tree",
+    "TreeError",
+    "split_program",
+]
 
 
 @dataclass
 class Tree:
-    """The state of a run. Change it only through `apply`."""
+    """The state of a run. Change it only through `apply`.
+
+    ``evaluations`` counts them all, ``improved`` is that count when the best option was last beaten, ``failures``
+    counts the options that failed in a row.
+    """
 
     options: dict[str, Option] = field(default_factory=dict)
     root: str = ""
@@ -98,9 +53,15 @@ class Tree:
     events: list[Event] = field(default_factory=list)
     undone: set[int] = field(default_factory=set)
     evaluations: int = 0
+    improved: int = 0
+    failures: int = 0
     autopilot: bool = False
     paused: bool = False
     stopped: str = ""
+    _best: str = ""
+    _by_option: dict[str, list[Event]] = field(default_factory=dict)
+    _brought: dict[int, list[Event]] = field(default_factory=dict)
+    _decisions: dict[int, Event] = field(default_factory=dict)
 
     @staticmethod
     def fold(events: Iterable[Event]) -> Tree:
@@ -114,60 +75,19 @@ class Tree:
         """Apply one event; raise `TreeError` and change nothing when it breaks a rule."""
         if event.seq != len(self.events) + 1:
             raise TreeError(f"event {event.seq} does not follow event {len(self.events)}")
-        if event.kind == "undone":
-            self._undo(event)
-        else:
-            self._apply_one(event)
-        self.events.append(event)
-
-    def _apply_one(self, event: Event) -> None:
-        handler = _HANDLERS.get(event.kind)
-        if handler is None:
-            raise TreeError(f"unknown event kind '{event.kind}'")
-        try:
-            handler(self, event)
-        except KeyError as error:
-            raise TreeError(f"event {event.seq} ({event.kind}) lacks {error}") from error
-
-    def _undo(self, event: Event) -> None:
-        target = event["target"]
-        if target not in self.undoable():
-            raise TreeError(f"event {target} can't be undone")
-        rebuilt = Tree(undone=self.undone | {target})
-        for past in self.events:
-            if past.kind != "undone" and not rebuilt._is_undone(past):
-                rebuilt._apply_one(past)
-        rebuilt.events = self.events
-        self.__dict__.update(rebuilt.__dict__)
-
-    def _is_undone(self, event: Event) -> bool:
-        if event.seq in self.undone:
-            return True
-        return event.kind == "option_added" and event["origin"] in self.undone
-
-    def undoable(self) -> list[int]:
-        """Return the seqs of a person's decisions that can still be taken back, oldest first.
-
-        An approval or edit that the engine has acted on, and a redirect whose options have run, can't be.
-        """
-        return [event.seq for event in self.events if self._can_undo(event)]
-
-    def _can_undo(self, event: Event) -> bool:
-        if self._is_undone(event) or event.data.get("by") != PERSON:
-            return False
+        if wrong := fault(event):
+            raise TreeError(wrong)
+        if self.stopped and not (event.kind == "resumed" and event["by"] == ENGINE):
+            raise TreeError(f"the run has stopped ({self.stopped})")
         if event.kind == "option_added":
-            option = self.options.get(event["option"])
-            return option is not None and not option.attempts and not option.children and bool(option.parent)
-        if event.kind not in UNDOABLE:
-            return False
-        option = self.options[event["option"]]
-        acted_on = any(e.kind == "started" and e["option"] == option.id for e in self.events[event.seq :])
-        if event.kind == "edited" or (event.kind == "decided" and event["decision"] == "approve"):
-            return not acted_on
-        if event.kind == "redirected":
-            brought = [o for o in self.options.values() if o.origin == event.seq]
-            return not any(o.attempts or o.children for o in brought)
-        return True
+            self._add(event)
+        elif event.kind in RULES:
+            self._change(event)
+        else:
+            _OF_THE_RUN[event.kind](self, event)
+        if event.data.get("by") == PERSON and event.kind in _UNDOABLE:
+            self._decisions[event.seq] = event
+        self.events.append(event)
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -191,30 +111,44 @@ class Tree:
             yield node
             waiting.extend(reversed(node.children))
 
+    def open_under(self, option: str) -> list[Option]:
+        """Return the children of ``option`` that were not run and not pruned."""
+        children = (self.options[child] for child in self.options[option].children)
+        return [child for child in children if child.status in OPEN]
+
     def guidance_for(self, option: str) -> tuple[str, ...]:
         """Return what a person typed when redirecting on the way from the root to ``option``, oldest ancestor first."""
         return tuple(text for node in self.path(option) for text in node.guidance)
 
     def is_pruned(self, option: str) -> bool:
         """Whether ``option`` or an ancestor of it is pruned."""
-        return any(node.pruned for node in self.path(option))
+        while option:
+            node = self.options[option]
+            if node.pruned:
+                return True
+            option = node.parent
+        return False
+
+    def passed(self) -> list[Option]:
+        """Return the options that passed and stand under no pruned one, in the order in which they were added."""
+        found, waiting = [], [self.root] if self.root else []
+        while waiting:
+            node = self.options[waiting.pop()]
+            if node.status == PASSED:
+                found.append(node)
+                waiting.extend(node.children)
+        return sorted(found, key=lambda option: option.added)
 
     def frontier(self) -> list[Option]:
         """Return the options that can be tried now: proposed or approved, parent passed, no pruned ancestor."""
-        found = []
-        for option in self.options.values():
-            if option.status not in (PROPOSED, APPROVED):
-                continue
-            parent = self.options.get(option.parent)
-            if parent is not None and (parent.passing is None or self.is_pruned(option.parent)):
-                continue
-            found.append(option)
-        return found
+        if self.root and self.options[self.root].status in OPEN:
+            return [self.options[self.root]]
+        found = [child for node in self.passed() for child in self.open_under(node.id)]
+        return sorted(found, key=lambda option: option.added)
 
     def best(self) -> Option | None:
         """Return the fastest option by speedup over the root (pruned ones too: what was measured stays true)."""
-        scored = [(self.speedup(option.id), option) for option in self.options.values() if option.passing]
-        return max(scored, key=lambda pair: (pair[0], -pair[1].added))[1] if scored else None
+        return self.options[self._best] if self._best else None
 
     def speedup(self, option: str) -> float:
         """Return the speedup of ``option`` over the root's program, 0 when either has no time."""
@@ -227,6 +161,13 @@ class Tree:
         parent = self.options.get(node.parent)
         return node.passing.speedup_over(parent.passing) if parent and node.passing and parent.passing else 0.0
 
+    def free_id(self) -> str:
+        """Return an id that no option of this run has or had."""
+        number = len(self._by_option) + 1
+        while f"o{number}" in self._by_option:
+            number += 1
+        return f"o{number}"
+
     def program(self, sha256: str) -> Program:
         """Return a stored program by its hash; raise `TreeError` when it is not there or does not match its hash."""
         if sha256 not in self.layouts:
@@ -237,22 +178,129 @@ class Tree:
                 for part in ("source", "header"):
                     step[part] = self.kernels[step[part].removeprefix("sha256:")]
             program = Program.from_json(json.dumps(layout))
-        except (KeyError, TypeError, ValueError, ProgramError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ProgramError) as error:
             raise TreeError(f"program {sha256[:12]} is damaged: {error}") from error
         if program.sha256 != sha256:
             raise TreeError(f"program {sha256[:12]} does not match its hash")
         return program
 
-    # -- changing, from `apply` only ---------------------------------------------------------------------------------
+    # -- taking back ------------------------------------------------------------------------------------------------
 
-    def _need(self, event: Event) -> Option:
+    def undoable(self) -> list[int]:
+        """Return the seqs of a person's decisions that can still be taken back, oldest first.
+
+        An approval or edit that the engine has acted on, a redirect or an option of one's own that something was built
+        on, and a decision that a later one has overruled, can't be.
+        """
+        return [event.seq for event in self._decisions.values() if self._can_undo(event)]
+
+    def last_undoable(self) -> Event | None:
+        """Return the person's latest decision that can still be taken back, if any."""
+        return next((event for event in reversed(self._decisions.values()) if self._can_undo(event)), None)
+
+    def _can_undo(self, event: Event) -> bool:
         option = self.options.get(event["option"])
         if option is None:
-            raise TreeError(f"event {event.seq} ({event.kind}): there is no option '{event['option']}'")
-        return option
+            return False
+        match event.kind:
+            case "option_added":
+                return bool(option.parent) and not option.attempts and not option.children
+            case "redirected":
+                brought = [
+                    self.options.get(e["option"]) for e in self._brought.get(event.seq, ()) if e.kind == "option_added"
+                ]
+                return not any(o and (o.attempts or o.children) for o in brought)
+            case "edited":
+                return option.started < event.seq
+        match event["decision"]:
+            case "approve":
+                return option.started < event.seq and not option.pruned
+            case "prune":
+                return option.pruned
+        return option.pinned is (event["decision"] == "pin")
+
+    def _is_undone(self, event: Event) -> bool:
+        return event.seq in self.undone or event.data.get("origin", 0) in self.undone
+
+    def _undo(self, event: Event) -> None:
+        """Take a decision back: refold the options that it or what it brought has touched, without those events."""
+        target = event["target"]
+        past = self._decisions.get(target)
+        if past is None or not self._can_undo(past):
+            raise TreeError(f"event {target} can't be taken back")
+        self.undone.add(target)
+        del self._decisions[target]
+        for name in {e["option"] for e in (past, *self._brought.get(target, ()))}:
+            self._refold(name)
+
+    def _refold(self, name: str) -> None:
+        before = self.options.get(name)
+        if before is None:
+            return
+        birth, *later = self._by_option[name]
+        if self._is_undone(birth):
+            del self.options[name]
+            above = self.options[before.parent]
+            self._put(replace(above, children=tuple(child for child in above.children if child != name)))
+            return
+        option = added(birth)
+        for event in later:
+            if not self._is_undone(event):
+                option = CHANGES[event.kind](option, event)
+        self._put(replace(option, children=before.children))
+
+    # -- changing, from `apply` only ---------------------------------------------------------------------------------
 
     def _put(self, option: Option) -> None:
         self.options[option.id] = option
+
+    def _remember(self, name: str, event: Event) -> None:
+        self._by_option.setdefault(name, []).append(event)
+        if event.data.get("origin"):
+            self._brought.setdefault(event["origin"], []).append(event)
+
+    def _add(self, event: Event) -> None:
+        name, parent = event["option"], event["parent"]
+        if not name or name in self._by_option:
+            raise TreeError(f"there is or was an option '{name}' already")
+        if not parent and self.root:
+            raise TreeError("there is a root already")
+        if parent and parent not in self.options:
+            raise TreeError(f"option '{name}' has the unknown parent '{parent}'")
+        check_new(event)
+        self._put(added(event))
+        self._remember(name, event)
+        if parent:
+            above = self.options[parent]
+            self._put(replace(above, children=(*above.children, name)))
+        else:
+            self.root = name
+
+    def _change(self, event: Event) -> None:
+        option = self.options.get(event["option"])
+        if option is None:
+            raise TreeError(f"there is no option '{event['option']}' (event {event.seq}, {event.kind})")
+        RULES[event.kind](self, option, event)
+        try:
+            changed = CHANGES[event.kind](option, event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TreeError(f"event {event.seq} ({event.kind}) is damaged: {error}") from error
+        if event.kind == "evaluated":
+            check_evaluation(option, changed.evaluations[-1])
+        self._put(changed)
+        self._remember(option.id, event)
+        if event.kind == "evaluated":
+            self._count(changed)
+        elif event.kind == "failed":
+            self.failures += 1
+
+    def _count(self, option: Option) -> None:
+        self.evaluations += 1
+        if option.passing is None:
+            return
+        self.failures = 0
+        if not self._best or self.speedup(option.id) > self.speedup(self._best):
+            self._best, self.improved = option.id, self.evaluations
 
 
 def split_program(program: Program) -> tuple[dict[str, str], str]:
@@ -267,68 +315,9 @@ def split_program(program: Program) -> tuple[dict[str, str], str]:
     return kernels, json.dumps(layout, sort_keys=True, separators=(",", ":"))
 
 
-def _option_added(tree: Tree, event: Event) -> None:
-    name, parent = event["option"], event["parent"]
-    if name in tree.options:
-        raise TreeError(f"option '{name}' is already there")
-    if not parent and tree.root:
-        raise TreeError("there is already a root")
-    if parent and parent not in tree.options:
-        raise TreeError(f"option '{name}' has the unknown parent '{parent}'")
-    if not (0 <= event["rating"] <= 10 and 0 <= event["confidence"] <= 1 and 1 <= event["difficulty"] <= 5):
-        raise TreeError(f"option '{name}': rating 0..10, confidence 0..1 and difficulty 1..5 are allowed")
-    tree._put(
-        Option(
-            name,
-            parent,
-            event["title"],
-            event["why"],
-            event["action"],
-            float(event["rating"]),
-            float(event["confidence"]),
-            event["difficulty"],
-            float(event["predicted"]),
-            event["by"],
-            event["origin"],
-            event.seq,
-            ratings=((float(event["rating"]), float(event["confidence"]), "proposed"),),
-        )
-    )
-    if parent:
-        above = tree.options[parent]
-        tree._put(replace(above, children=(*above.children, name)))
-    else:
-        tree.root = name
+_UNDOABLE = frozenset({"option_added", "decided", "redirected", "edited"})
 
-
-def _decided(tree: Tree, event: Event) -> None:
-    option, decision = tree._need(event), event["decision"]
-    if decision == "approve":
-        if option.running or option.settled:
-            raise TreeError(f"option '{option.id}' has already run")
-        tree._put(replace(option, approved_by=event["by"], pruned=False))
-    elif decision == "prune":
-        if not option.parent:
-            raise TreeError("the root can't be pruned")
-        tree._put(replace(option, pruned=True))
-    elif decision in ("pin", "unpin"):
-        tree._put(replace(option, pinned=decision == "pin"))
-    else:
-        raise TreeError(f"unknown decision '{decision}'")
-
-
-def _redirected(tree: Tree, event: Event) -> None:
-    option = tree._need(event)
-    tree._put(replace(option, guidance=(*option.guidance, event["guidance"])))
-
-
-def _edited(tree: Tree, event: Event) -> None:
-    option = tree._need(event)
-    if event["program"] not in tree.layouts:
-        raise TreeError(f"no program {event['program'][:12]} in this run")
-    if option.running or option.passing:
-        raise TreeError(f"option '{option.id}' has already run; add an option under it instead")
-    tree._put(replace(option, program=event["program"], failed="", approved_by=event["by"]))
+# -- events about the run as a whole ----------------------------------------------------------------------------------
 
 
 def _kernel(tree: Tree, event: Event) -> None:
@@ -341,60 +330,13 @@ def _program(tree: Tree, event: Event) -> None:
     tree.layouts[event["sha256"]] = event["layout"]
 
 
-def _started(tree: Tree, event: Event) -> None:
-    option = tree._need(event)
-    tree._put(replace(option, running=True, failed="", attempts=max(option.attempts, event["attempt"])))
-
-
-def _wrote(tree: Tree, event: Event) -> None:
-    option = tree._need(event)
-    if event["program"] not in tree.layouts:
-        raise TreeError(f"no program {event['program'][:12]} in this run")
-    tree._put(replace(option, program=event["program"]))
-
-
-def _evaluated(tree: Tree, event: Event) -> None:
-    option = tree._need(event)
-    try:
-        evaluation = Evaluation.from_fields(event.data)
-    except (KeyError, TypeError, ValueError) as error:
-        raise TreeError(f"event {event.seq}: not an evaluation ({error})") from error
-    tree._put(
-        replace(
-            option,
-            evaluations=(*option.evaluations, evaluation),
-            running=option.running and not evaluation.passed,
-        )
-    )
-    tree.evaluations += 1
-
-
-def _failed(tree: Tree, event: Event) -> None:
-    tree._put(replace(tree._need(event), failed=event["reason"] or "failed", running=False))
-
-
-def _rated(tree: Tree, event: Event) -> None:
-    option = tree._need(event)
-    rating, confidence = float(event["rating"]), float(event["confidence"])
-    if not (0 <= rating <= 10 and 0 <= confidence <= 1):
-        raise TreeError(f"option '{option.id}': rating 0..10 and confidence 0..1 are allowed")
-    tree._put(
-        replace(
-            option,
-            rating=rating,
-            confidence=confidence,
-            ratings=(*option.ratings, (rating, confidence, event["why"])),
-        )
-    )
-
-
 def _said(tree: Tree, event: Event) -> None:
-    if event.data.get("option"):
-        tree._need(event)
+    if event["option"] and event["option"] not in tree.options:
+        raise TreeError(f"there is no option '{event['option']}' (event {event.seq}, {event.kind})")
 
 
 def _autopilot(tree: Tree, event: Event) -> None:
-    tree.autopilot = bool(event["on"])
+    tree.autopilot = event["on"]
 
 
 def _paused(tree: Tree, event: Event) -> None:
@@ -402,29 +344,24 @@ def _paused(tree: Tree, event: Event) -> None:
 
 
 def _resumed(tree: Tree, event: Event) -> None:
-    """The run goes on: an option that was running when it stopped waits again."""
-    tree.paused, tree.stopped = False, ""
-    for option in list(tree.options.values()):
-        if option.running:
-            tree._put(replace(option, running=False))
+    tree.paused = False
+    if event["by"] == ENGINE:
+        tree.stopped = ""
+        for option in [option for option in tree.options.values() if option.running]:
+            tree._put(CHANGES["resumed"](option, event))
+            tree._remember(option.id, event)
 
 
 def _stopped(tree: Tree, event: Event) -> None:
+    if not event["reason"]:
+        raise TreeError("a run stops for a reason")
     tree.stopped = event["reason"]
 
 
-_HANDLERS: dict[str, Callable[[Tree, Event], None]] = {
-    "option_added": _option_added,
-    "decided": _decided,
-    "redirected": _redirected,
-    "edited": _edited,
+_OF_THE_RUN: Mapping[str, Callable[[Tree, Event], None]] = {
+    "undone": Tree._undo,
     "kernel": _kernel,
     "program": _program,
-    "started": _started,
-    "wrote": _wrote,
-    "evaluated": _evaluated,
-    "failed": _failed,
-    "rated": _rated,
     "asked": _said,
     "note": _said,
     "autopilot": _autopilot,

@@ -1,0 +1,451 @@
+"""The run: propose, decide, write, evaluate, learn, until the budget is spent or nothing is left.
+
+The state is the tree alone. Every turn of the loop looks at it and does the next thing: one attempt at one option, or
+one call for more options. So a run that was broken off anywhere goes on from its events, and a person can decide at
+any time: in between, or during an attempt, which is then broken off if it stands in a pruned branch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from profiles.hardware import HardwareProfile
+from search import growth, policy
+from search.attempt import Bench, attempt, store
+from search.calibration import Calibration
+from search.config import RunConfig
+from search.evaluation.client import Evaluator, EvaluatorError
+from search.events import AUTOPILOT, ENGINE, PERSON, Event
+from search.kernels.program import Program
+from search.option import OPEN, Option
+from search.problems.definition import Problem
+from search.proposers.base import Proposal, Proposer, ProposerError, Redirection, Situation
+from search.recorder import Recorder, RecordError
+from search.rules import may_edit, may_grow, may_redirect
+from search.tree import Tree, TreeError
+
+REPAIRS = 2
+
+_DONE = {
+    "approve": "the approval of",
+    "prune": "the pruning of",
+    "pin": "the pin on",
+    "unpin": "the unpinning of",
+    "redirected": "the redirection of",
+    "edited": "the edit of",
+    "option_added": "the option",
+}
+
+
+class EngineError(RuntimeError):
+    """What a person asked for can't be done, in a sentence for them; nothing changed."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Engine:
+    """One run. Start it with `run`; steer it with the other methods, at any time, from the same event loop.
+
+    Every method that decides raises `EngineError` when the tree's rules refuse it or the run has stopped. On a tree
+    that has events the run goes on: what was running waits again, and what was evaluated is not evaluated again.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        problem: Problem,
+        profile: HardwareProfile,
+        proposer: Proposer,
+        evaluator: Evaluator,
+        *,
+        hints: Mapping[str, str] | None = None,
+        tree: Tree | None = None,
+        clock: Callable[[], datetime] = _utc_now,
+        repairs: int = REPAIRS,
+    ) -> None:
+        self.config, self.problem, self.profile = config, problem, profile
+        self.tree = Tree() if tree is None else tree
+        self.failure: Exception | None = None
+        self._proposer, self._evaluator = proposer, evaluator
+        self._situation = Situation(problem, profile, self.tree, dict(hints or {}))
+        self._recorder = Recorder(self.tree, clock)
+        self._bench = Bench(self._situation, proposer, evaluator, repairs, self._emit_from_work, self._tell)
+        self._watchers: list[Callable[[str, str], None]] = []
+        self._to_reopen = bool(self.tree.events)
+        self._going = False
+        self._changed = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+        self._exhausted: set[str] = set()
+        self._grown_at = 0
+        self._complaint = ""
+        self._said_nothing_left = False
+        self._calibration: tuple[int, Calibration] = (-1, Calibration())
+
+    # -- listening --------------------------------------------------------------------------------------------------
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Call ``listener`` with every event, in order, after the tree applied it; returns how to end that.
+
+        A listener that raises ends the run: what can't be recorded must not go on.
+        """
+        return self._recorder.subscribe(listener)
+
+    def on_progress(self, listener: Callable[[str, str], None]) -> Callable[[], None]:
+        """Call ``listener`` with an option and what is being done with it, unrecorded; returns how to end that."""
+        self._watchers.append(listener)
+        return lambda: self._watchers.remove(listener)
+
+    @property
+    def calibration(self) -> Calibration:
+        """Predicted speedups against those found so far."""
+        if self._calibration[0] != self.tree.evaluations:
+            self._calibration = (self.tree.evaluations, Calibration.of(self.tree))
+        return self._calibration[1]
+
+    def would_take(self) -> str:
+        """Return the option that the policy would approve next by itself, "" if none."""
+        choice = policy.own_choice(self.tree, self.calibration)
+        return choice.option if choice else ""
+
+    # -- what a person can do ---------------------------------------------------------------------------------------
+
+    def approve(self, option: str) -> None:
+        """Let ``option`` run; a pruned one comes back, one that failed tries afresh."""
+        self._decide(option, "approve")
+
+    def prune(self, option: str) -> None:
+        """Leave ``option`` and what is under it alone from now on; what runs there is broken off."""
+        self._decide(option, "prune")
+
+    def pin(self, option: str) -> None:
+        """Put ``option`` before all others."""
+        self._decide(option, "pin")
+
+    def unpin(self, option: str) -> None:
+        """Take `pin` back."""
+        self._decide(option, "unpin")
+
+    async def redirect(self, option: str, guidance: str) -> Redirection:
+        """Give ``option`` and its subtree ``guidance``; new options follow, or a question when it isn't clear.
+
+        Open options that are asked for move up, those that the guidance rules out are pruned; `undo` takes all of it
+        back at once. A question is recorded, and nothing else happens.
+        """
+        guidance = guidance.strip()
+        with self._acting():
+            may_redirect(self.tree, self._node(option), guidance)
+        self._tell(option, "asking for options that follow the guidance")
+        try:
+            answer = await self._proposer.redirect(self._situation, option, guidance)
+        except ProposerError as error:
+            raise EngineError(str(error)) from error
+        with self._acting():
+            if answer.question:
+                choices = list(answer.choices)
+                self._emit("asked", option=option, guidance=guidance, question=answer.question, choices=choices)
+            else:
+                self._follow(option, guidance, answer)
+        return answer
+
+    async def propose(self, option: str) -> int:
+        """Ask for more options under ``option``, which must have passed; returns how many are new."""
+        with self._acting():
+            may_grow(self.tree, self._node(option))
+        self._tell(option, "asking for options")
+        try:
+            proposals = await self._proposer.propose(self._situation, option)
+        except ProposerError as error:
+            raise EngineError(str(error)) from error
+        with self._acting():
+            may_grow(self.tree, self._node(option))
+            return self._add(option, proposals)
+
+    async def draft(self, option: str) -> Program:
+        """Return the program of ``option`` to edit: as written, else as the proposer would, else its parent's."""
+        node = self._node(option)
+        above = self.tree.options.get(node.parent)
+        try:
+            if node.program:
+                return self.tree.program(node.program)
+            if above is None or not above.program:
+                raise EngineError(f"'{node.title}' has no program yet, and neither has the option above it")
+            with suppress(ProposerError):
+                return await self._proposer.write(self._situation, option)
+            return self.tree.program(above.program)
+        except TreeError as error:
+            raise EngineError(str(error)) from error
+
+    def edit(self, option: str, program: Program) -> None:
+        """Let ``option`` run with a program of the person's own, also after it failed."""
+        with self._acting():
+            node = self._node(option)
+            may_edit(self.tree, node)
+            if node.failed and node.program == program.sha256:
+                raise EngineError(f"the program of '{node.title}' is unchanged, and it has failed")
+            choice = self.would_take()
+            store(self.tree, self._emit, program)
+            self._emit("edited", option=option, program=program.sha256, by=PERSON, policy_choice=choice)
+
+    def add(self, parent: str, title: str, why: str = "") -> str:
+        """Add an option of the person's own under ``parent``; returns its id. It runs once approved or edited."""
+        with self._acting():
+            self._node(parent)
+            option = self.tree.free_id()
+            proposal = Proposal(title, why, "", rating=5, confidence=0.5, difficulty=3, predicted=0)
+            self._emit("option_added", **growth.fields(option, parent, proposal, PERSON))
+            return option
+
+    def undo(self) -> str:
+        """Take back the person's last decision that can be taken back; returns which, in words."""
+        with self._acting():
+            event = self.tree.last_undoable()
+            if event is None:
+                raise EngineError("there is nothing to take back: what was decided has run already")
+            title = self.tree[event["option"]].title
+            self._emit("undone", target=event.seq, by=PERSON)
+            return f"{_DONE[event.data.get('decision', event.kind)]} '{title}'"
+
+    def pause(self) -> None:
+        """Begin no new evaluation; the one that runs goes on to its end."""
+        with self._acting():
+            if self.tree.paused:
+                raise EngineError("the run is paused already")
+            self._emit("paused", by=PERSON)
+
+    def resume(self) -> None:
+        """End a pause."""
+        with self._acting():
+            if not self.tree.paused:
+                raise EngineError("the run is not paused")
+            self._emit("resumed", by=PERSON)
+
+    def set_autopilot(self, on: bool) -> None:
+        """Let the policy decide, or the person again."""
+        with self._acting():
+            if on != self.tree.autopilot:
+                self._emit("autopilot", on=on, by=PERSON)
+
+    def stop(self, reason: str) -> None:
+        """End the run now: what runs is broken off and waits for a resume. Stopping twice is no error."""
+        if not self.tree.stopped and not self._recorder.broken:
+            with self._acting():
+                self._cancel(reason)
+                self._emit("stopped", reason=reason or "stopped")
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Run until the budget is spent, nothing is left under autopilot, or `stop`; then close the evaluator.
+
+        What stops a run is recorded; a fault of the program itself is also kept in ``failure``. Raises `EngineError`
+        when an event could not be recorded. Cancelling it stops the run.
+        """
+        if self._going:
+            raise EngineError("the run is going on already")
+        self._going = True
+        self._to_reopen = self._to_reopen or bool(self.tree.stopped)
+        try:
+            self._open()
+            while not self.tree.stopped:
+                self._changed.clear()
+                if not await self._turn():
+                    await self._changed.wait()
+                self._recorder.check()
+        except RecordError as error:
+            raise EngineError(str(error)) from error
+        except asyncio.CancelledError:
+            self.stop("interrupted")
+            raise
+        finally:
+            self._going = False
+            await self._evaluator.close()
+
+    async def _turn(self) -> bool:
+        """Do the next thing; return False when there is nothing to do until something changes."""
+        if not self.tree.root:
+            return await self._do(self._plant(), "")
+        if self.tree.evaluations >= self.config.budget:
+            self.stop(f"the budget of {self.config.budget} evaluations is spent")
+            return True
+        if self.tree.paused:
+            return False
+        if self.tree.autopilot:
+            return await self._grow_somewhere() or await self._attempt_next() or self._nothing_left()
+        return await self._attempt_next() or await self._grow_somewhere() or self._nothing_left()
+
+    async def _attempt_next(self) -> bool:
+        """Make one attempt at what the policy puts first; under autopilot, first let it approve that by itself."""
+        choice = policy.choose(self.tree, self.calibration, approved_only=not self.tree.autopilot)
+        if choice is None:
+            return False
+        option = choice.option
+        if not self.tree[option].approved_by:
+            self._emit("decided", option=option, decision="approve", by=AUTOPILOT, policy_choice=option, why=choice.why)
+            return True
+        return await self._do(attempt(self._bench, option), option)
+
+    async def _grow_somewhere(self) -> bool:
+        option = policy.to_grow(self.tree, self._exhausted, self._grown_at)
+        return bool(option) and await self._do(self._grow(option), option)
+
+    def _nothing_left(self) -> bool:
+        """Say once that nothing is left to try, and end the run under autopilot."""
+        if self.tree.frontier():
+            return False
+        root = self.tree[self.tree.root]
+        told = "nothing is left to try"
+        if root.failed:
+            told = f"there is nothing to build on, '{root.title}' failed: {root.failed}"
+        elif self._complaint:
+            told += f"; the proposer's last word was: {self._complaint}"
+        if self.tree.autopilot:
+            self.stop(told)
+            return True
+        if not self._said_nothing_left:
+            self._said_nothing_left = True
+            self._emit("note", text=told, level="info", option="")
+        return False
+
+    async def _do(self, work: Coroutine[Any, Any, None], option: str) -> bool:
+        """Do ``work`` as a task of its own, so that a prune or a stop can break it off while the loop lives on."""
+        task = self._work = asyncio.create_task(work)
+        try:
+            await asyncio.wait({task})
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+            self._work = None
+            error = None if task.cancelled() else task.exception()
+        if isinstance(error, RecordError):
+            raise error
+        if isinstance(error, Exception):
+            self._stop_on(error, option)
+        elif error is not None:
+            raise error
+        return True
+
+    def _stop_on(self, error: Exception, option: str) -> None:
+        """Stop the run on something that no proposer or kernel is meant to cause, saying what and where it was."""
+        if self.tree.stopped:
+            return
+        self.failure = error
+        if isinstance(error, EvaluatorError):
+            told = str(error)
+        else:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            told = f"internal error, {type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+        self._emit("note", text=told, level="error", option=option if option in self.tree.options else "")
+        self.stop(told)
+
+    async def _plant(self) -> None:
+        """Add the root and let it run: everything is measured against it."""
+        try:
+            proposal = await self._proposer.root(self._situation)
+        except ProposerError as error:
+            self.stop(f"there is no kernel to start from: {error}")
+            return
+        root = self.tree.free_id()
+        self._emit_from_work("option_added", **growth.fields(root, "", proposal, self._proposer.name))
+        self._emit_from_work("decided", option=root, decision="approve", by=ENGINE, policy_choice="")
+
+    # -- growing the tree -------------------------------------------------------------------------------------------
+
+    async def _grow(self, option: str) -> None:
+        self._grown_at = self.tree.evaluations
+        self._tell(option, "asking for options")
+        try:
+            proposals = await self._proposer.propose(self._situation, option)
+        except ProposerError as error:
+            self._exhausted.add(option)
+            self._complaint = str(error)
+            self._emit_from_work("note", text=f"no options proposed: {error}", level="warning", option=option)
+            return
+        self._add(option, proposals)
+
+    def _add(self, option: str, proposals: tuple[Proposal, ...], origin: int = 0) -> int:
+        new = growth.add(self.tree, self._emit, option, proposals, self._proposer.name, origin)
+        if new:
+            self._exhausted.discard(option)
+            self._said_nothing_left, self._complaint = False, ""
+        else:
+            self._exhausted.add(option)
+        return new
+
+    def _follow(self, option: str, guidance: str, answer: Redirection) -> None:
+        """Record a redirect and what follows from it, linked so that they are taken back together."""
+        choice = self.would_take()
+        origin = self._emit("redirected", option=option, guidance=guidance, by=PERSON, policy_choice=choice).seq
+        self._add(option, answer.proposals, origin)
+        for node in list(self.tree.subtree(option)):
+            # New guidance may bring something where nothing came before.
+            self._exhausted.discard(node.id)
+            if node.action in answer.avoid and node.status in OPEN and node.id != option:
+                self._emit("decided", option=node.id, decision="prune", by=ENGINE, policy_choice="", origin=origin)
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    def _decide(self, option: str, decision: str) -> None:
+        with self._acting():
+            self._emit("decided", option=option, decision=decision, by=PERSON, policy_choice=self.would_take())
+
+    @contextmanager
+    def _acting(self) -> Iterator[None]:
+        """Do what a person asked for: in an open run, refusals in words, and the loop takes notice afterwards."""
+        try:
+            self._open()
+            yield
+            self._cancel_what_was_pruned()
+        except (TreeError, RecordError) as error:
+            raise EngineError(str(error)) from error
+        finally:
+            if self._work is not None and (self._recorder.broken or self.tree.stopped):
+                self._work.cancel()
+            self._changed.set()
+
+    def _open(self) -> None:
+        if self._to_reopen:
+            self._to_reopen = False
+            self._emit("resumed", by=ENGINE)
+        if self.tree.stopped:
+            raise EngineError(f"the run has stopped ({self.tree.stopped}): resume it to go on")
+
+    def _cancel_what_was_pruned(self) -> None:
+        """Break off the attempt that runs when it stands in a branch that is pruned now."""
+        if self._running() and self.tree.is_pruned(self._running()):
+            self._cancel("pruned")
+            if self._work is not None:
+                self._work.cancel()
+
+    def _cancel(self, reason: str) -> None:
+        if option := self._running():
+            self._emit("cancelled", option=option, reason=reason)
+
+    def _running(self) -> str:
+        return next((option.id for option in self.tree.options.values() if option.running), "")
+
+    def _node(self, option: str) -> Option:
+        if option not in self.tree.options:
+            raise EngineError(f"there is no option '{option}'")
+        return self.tree[option]
+
+    def _emit(self, kind: str, **data: Any) -> Event:
+        return self._recorder.emit(kind, **data)
+
+    def _emit_from_work(self, kind: str, **data: Any) -> Event:
+        """Record what an attempt found; one that was broken off records nothing any more."""
+        if self._work is not None and self._work.cancelling():
+            raise asyncio.CancelledError
+        return self._emit(kind, **data)
+
+    def _tell(self, option: str, stage: str) -> None:
+        for watcher in tuple(self._watchers):
+            watcher(option, stage)
