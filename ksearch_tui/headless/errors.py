@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from search.engine import EngineError
+from search.evaluation.client import EvaluatorError
 from sessions.store import SessionError
 
 from profiles.hardware import ProfileError
@@ -13,6 +14,16 @@ from search.proposers.base import ProposerError
 from search.tree import TreeError
 
 FAILED, USAGE = 1, 2
+
+_MENDABLE = (
+    DeviceUnavailable,
+    EngineError,
+    EvaluatorError,
+    ProgramError,
+    ProposerError,
+    SessionError,
+    TreeError,
+)
 
 
 class CommandError(Exception):
@@ -29,7 +40,7 @@ def explain(error: Exception) -> tuple[int, str | None]:
         return error.code, str(error)
     if isinstance(error, ProblemError | ProfileError):
         return USAGE, str(error)
-    if isinstance(error, DeviceUnavailable | EngineError | ProgramError | ProposerError | SessionError | TreeError):
+    if isinstance(error, _MENDABLE):
         return FAILED, str(error)
     if isinstance(error, OSError) and error.filename:
         return FAILED, f"{error.filename}: {error.strerror}"

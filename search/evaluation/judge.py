@@ -1,0 +1,215 @@
+"""The judge: lint, compile, correctness on visible and hidden cases, then timing, into one frozen record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+
+import numpy as np
+
+from profiles.hardware import HardwareProfile
+from search.devices.base import Device, KernelFault
+from search.evaluation.cases import RANDOM, Case, bench_inputs, make_case, plan_cases
+from search.evaluation.correctness import compare
+from search.evaluation.guard import refuse_if_too_large, too_fast
+from search.evaluation.limits import DEFAULT_LIMITS, Limits
+from search.evaluation.record import FAILED, PASSED, Evaluation, Failure, WorkloadTime
+from search.evaluation.timing import roofline_seconds, time_workload, workload_time
+from search.kernels.dtypes import Array
+from search.kernels.program import BoundProgram, Program, ProgramError, bind
+from search.problems.definition import Problem, Workload
+from translator.metal_lint import lint
+
+Progress = Callable[[str], None]
+
+HIDDEN = "hidden"
+
+
+class _Refused(Exception):
+    """The program failed; carries why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def evaluate(
+    program: Program,
+    problem: Problem,
+    device: Device,
+    profile: HardwareProfile,
+    *,
+    progress: Progress = lambda text: None,
+    seed: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Evaluation:
+    """Judge ``program`` on ``device``: proven correct and timed, or failed with the reason.
+
+    ``seed`` draws the inputs. What is no fault of the program is raised: `search.problems.definition.ProblemError`
+    when the problem's own code fails, `search.devices.base.DeviceUnavailable` when the device does.
+    """
+    trial = _Trial(program, problem, device, profile, progress, seed, limits)
+    started = time.monotonic()
+    failure = None
+    try:
+        trial.run()
+    except _Refused as refused:
+        failure = refused.failure
+    return Evaluation(
+        program=program.sha256,
+        outcome=FAILED if failure else PASSED,
+        device=device.name,
+        kind=trial.kind,
+        on=trial.on or device.describe(),
+        failure=failure,
+        times=() if failure else tuple(trial.times),
+        cases=trial.cases,
+        worst_error=trial.worst_error,
+        compile_seconds=trial.compile_seconds,
+        elapsed_seconds=time.monotonic() - started,
+        mlx_version=version("mlx"),
+    )
+
+
+@dataclass
+class _Trial:
+    """One evaluation under way, and what it has found so far."""
+
+    program: Program
+    problem: Problem
+    device: Device
+    profile: HardwareProfile
+    progress: Progress
+    seed: int
+    limits: Limits
+    bound: dict[str, BoundProgram] = field(default_factory=dict)
+    times: list[WorkloadTime] = field(default_factory=list)
+    kind: str = ""
+    on: str = ""
+    cases: int = 0
+    worst_error: float = 0.0
+    compile_seconds: float = 0.0
+
+    def run(self) -> None:
+        """Take the stages in order, cheapest first; raise `_Refused` at the first that fails."""
+        self.bind()
+        self.lint()
+        self.compile()
+        planned = plan_cases(self.problem, self.seed)
+        for number, (workload, kind) in enumerate(planned, 1):
+            self.progress(f"checking {number}/{len(planned)} {HIDDEN if workload.hidden else workload.name}")
+            self.check(make_case(self.problem, workload, kind, self.seed))
+            self.cases = number
+        bench = self.problem.of_role("bench")
+        for number, workload in enumerate(bench, 1):
+            self.progress(f"timing {number}/{len(bench)} {workload.name}")
+            self.time(workload)
+
+    def bind(self) -> None:
+        results = tuple(tensor.name for tensor in self.problem.outputs)
+        for workload in self.problem.workloads:
+            arrays, axes = self.problem.arrays(workload), self.problem.bind_axes(workload)
+            with _blame(workload):
+                bound = bind(self.program, arrays, results, axes, workload.dtypes)
+                refuse_if_too_large(bound)
+            self.bound[workload.name] = bound
+
+    def lint(self) -> None:
+        for step in self.program.passes:
+            for finding in lint(step.source, step.header):
+                if finding.severity == "error":
+                    raise _Refused(_at_line("lint", finding.message, step.name, finding.line, finding.in_header))
+
+    def compile(self) -> None:
+        self.progress("compiling")
+        started = time.monotonic()
+        for workload in self.problem.workloads:
+            with _blame(workload):
+                self.device.compile(self.bound[workload.name])
+        self.compile_seconds = time.monotonic() - started
+
+    def check(self, case: Case) -> None:
+        """Run one case, random ones twice: a race or an element that is never written shows as runs that differ."""
+        first = self.run_once(case)
+        second = self.run_once(case) if case.kind == RANDOM else first
+        specs = self.problem.arrays(case.workload)
+        for name, want in case.want.items():
+            dtype = specs[name].dtype
+            tolerance = self.problem.tolerance[dtype.name]
+            again = compare(second[name], dtype.decode(first[name]).astype(np.float64), dtype, tolerance)
+            if again.mismatch:
+                summary = (
+                    f"two runs on the same inputs differ in '{name}': is a barrier missing, or an element unwritten?"
+                )
+                raise _refusal(case, "nondeterministic", summary, again.mismatch.describe(name))
+            found = compare(first[name], want, dtype, tolerance)
+            self.worst_error = max(self.worst_error, found.error)
+            if found.mismatch:
+                summary = f"'{name}' is wrong, by up to {found.error:.3g} times the tolerance"
+                raise _refusal(case, "correctness", summary, found.mismatch.describe(name))
+
+    def run_once(self, case: Case) -> Mapping[str, Array]:
+        with _blame(case.workload):
+            result = self.device.run(self.bound[case.workload.name], case.inputs, time_limit=self.limits.run)
+        if result.overruns:
+            names = ", ".join(f"'{name}'" for name in result.overruns)
+            raise _refusal(case, "bounds", f"{names} was written outside its bounds")
+        return result.outputs
+
+    def time(self, workload: Workload) -> None:
+        bound = self.bound[workload.name]
+        inputs = bench_inputs(self.problem, workload, self.seed)
+        with _blame(workload):
+            taken, baseline = time_workload(self.device, self.problem, workload, bound, inputs, self.limits.timing)
+        least = roofline_seconds(self.problem, workload, self.profile)
+        if failure := too_fast(taken, least, workload.name):
+            raise _Refused(failure)
+        self.kind, self.on = taken.kind, taken.on
+        self.times.append(workload_time(workload, taken, least, baseline))
+
+
+@contextmanager
+def _blame(workload: Workload) -> Iterator[None]:
+    """Turn what a program does wrong under ``workload`` into a failure; nothing of a hidden workload's data shows."""
+    try:
+        yield
+    except ProgramError as error:
+        failure = Failure("launch", str(error), workload=workload.name)
+    except KernelFault as fault:
+        failure = replace(
+            _at_line(fault.stage, fault.message, fault.pass_name, fault.line, fault.in_header), workload=workload.name
+        )
+    else:
+        return
+    if workload.hidden:
+        told = failure.message if failure.stage == "compile" else _HIDDEN_WORDS.get(failure.stage, failure.stage)
+        failure = replace(failure, message=f"a hidden case failed: {told}", workload=HIDDEN)
+    raise _Refused(failure)
+
+
+# What may be said of a fault in a hidden case, whose own message would give away its sizes.
+_HIDDEN_WORDS = {
+    "launch": "it can't be launched for that shape",
+    "crash": "the kernel crashed",
+    "timeout": "the kernel did not end in time",
+    "bounds": "an array was accessed outside its bounds",
+    "divergence": "threads of a group disagreed at a barrier or simdgroup operation",
+    "memory": "more threadgroup memory was asked for than there is",
+}
+
+
+def _at_line(stage: str, message: str, pass_name: str, line: int | None, in_header: bool) -> Failure:
+    """Return a failure with a line of the kernel's source, or of its header, which the message then says too."""
+    told = f"in the header: {message}" if in_header else message
+    return Failure(stage, told, pass_name, line, in_header=in_header)
+
+
+def _refusal(case: Case, stage: str, summary: str, detail: str = "") -> _Refused:
+    """Return the refusal on ``case``; ``detail`` has its data, so a hidden case leaves it out."""
+    if case.workload.hidden:
+        return _Refused(Failure(stage, f"a hidden case with {case.kind} inputs failed: {summary}", workload=HIDDEN))
+    text = f"{summary}: {detail}" if detail else summary
+    return _Refused(Failure(stage, f"with {case.kind} inputs, {text}", workload=case.workload.name))

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from search.evaluation.cases import ADVERSARIAL, RANDOM, bench_inputs, make_case, plan_cases
+from search.problems.definition import ProblemError
+
+SEED = 7
+
+
+def test_every_check_workload_meets_random_inputs_and_every_kind_is_met(centre):
+    planned = plan_cases(centre, SEED)
+    assert [w.name for w, kind in planned if kind == RANDOM] == ["tail", "single", "secret long rows"]
+    assert {kind for _, kind in planned} == {RANDOM, *ADVERSARIAL}
+
+
+def test_kinds_with_a_magnitude_meet_every_dtype(centre):
+    planned = plan_cases(centre, SEED)
+    for kind in ("large", "shifted", "negative", "outlier"):
+        assert {w.dtypes["T"] for w, k in planned if k == kind} == {"float16", "float32"}
+
+
+def test_over_the_seeds_every_kind_meets_every_workload(centre):
+    met = {(w.name, kind) for seed in range(6) for w, kind in plan_cases(centre, seed)}
+    assert len(met) == 3 * (1 + len(ADVERSARIAL))
+
+
+def test_hidden_workloads_are_checked_last(centre):
+    hidden = [w.hidden for w, _ in plan_cases(centre, SEED)]
+    assert hidden == sorted(hidden)
+
+
+def test_a_seed_always_draws_the_same_inputs_and_another_seed_others(centre):
+    workload = centre.workloads[0]
+    first, again, other = (make_case(centre, workload, RANDOM, seed).inputs["x"] for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_inputs_have_the_shape_and_dtype_of_the_workload_and_cannot_be_changed(centre):
+    case = make_case(centre, centre.workloads[0], RANDOM, SEED)
+    assert (case.inputs["x"].shape, case.inputs["x"].dtype) == ((3, 67), np.float16)
+    assert case.inputs["gain"] == np.float32(2)
+    with pytest.raises(ValueError, match="read-only"):
+        case.inputs["x"][0, 0] = 1
+
+
+def test_the_right_answer_is_float64_of_what_the_kernel_sees(centre):
+    case = make_case(centre, centre.workloads[0], RANDOM, SEED)
+    x = case.inputs["x"].astype(np.float64)
+    assert case.want["y"].dtype == np.float64
+    assert np.array_equal(case.want["y"], (x - x.mean(axis=-1, keepdims=True)) * 2)
+
+
+def test_kinds_are_what_they_are_called(centre):
+    def x(kind: str) -> np.ndarray:
+        return make_case(centre, centre.workloads[0], kind, SEED).inputs["x"].astype(np.float64)
+
+    assert (x("zeros") == 0).all()
+    assert (x("equal") == 0.75).all()
+    assert (x("positive") >= 0.5).all()
+    assert (x("negative") < 0).all()
+    assert 0 < np.abs(x("tiny")).max() < 0.01
+    assert np.abs(x("large")).max() > 100
+    assert x("shifted").min() > 100
+    assert (np.sort(x("outlier"), axis=-1)[:, -2] < 10).all()
+    assert (x("outlier").max(axis=-1) == 128).all()
+
+
+def test_a_magnitude_that_single_precision_cannot_settle_is_halved(centre):
+    # At 128 a float32 sum is off by up to 128 * 2^-20 = 1.2e-4. Half the float16 tolerance of a row whose largest value
+    # is about 2.5 allows 1.2e-3: it stays. Half the float32 tolerance allows 1.2e-5: 128 must come down tenfold or so.
+    half_x = make_case(centre, centre.workloads[0], "shifted", SEED).inputs["x"]
+    float_x = make_case(centre, centre.workloads[1], "shifted", SEED).inputs["x"]
+    assert half_x.astype(np.float64).mean() == pytest.approx(128, abs=1)
+    assert 7 < float_x.mean() < 34
+
+
+def test_timing_inputs_fill_the_bench_shape(centre):
+    inputs = bench_inputs(centre, centre.workloads[3], SEED)
+    assert (inputs["x"].shape, inputs["x"].dtype) == ((256, 1024), np.float16)
+    assert inputs["gain"].shape == ()
+    assert abs(float(inputs["x"].astype(np.float64).std()) - 1) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("def reference(axes, x, gain): raise KeyError('nope')", "KeyError: 'nope'"),
+        ("def reference(axes, x, gain): return {'y': x[0]}", r"'y' has shape \(67,\); problem.toml says \(3, 67\)"),
+        ("def reference(axes, x, gain): return {}", "KeyError: 'y'"),
+        ("raise RuntimeError('at import')", "RuntimeError: at import"),
+    ],
+)
+def test_a_reference_that_fails_is_the_problems_fault(centre, tmp_path, reference: str, message: str):
+    (tmp_path / "reference.py").write_text(reference)
+    broken = replace(centre, folder=tmp_path)
+    with pytest.raises(ProblemError, match=message):
+        make_case(broken, broken.workloads[0], RANDOM, SEED)
