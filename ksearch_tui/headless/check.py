@@ -9,12 +9,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from search.evaluation.client import EvaluatorProcess
-
 from ksearch_tui.headless.errors import USAGE, CommandError
 from ksearch_tui.headless.progress import StatusLine
 from ksearch_tui.headless.settings import device_and_profile
 from ksearch_tui.headless.summary import verdict_lines
+from search.evaluation.client import EvaluatorProcess
 from search.evaluation.record import Evaluation
 from search.kernels.program import Program, ProgramError
 from search.kernels.text import ParsedProgram, parse_program_text

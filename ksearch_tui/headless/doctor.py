@@ -84,9 +84,9 @@ def _mlx() -> Iterator[Finding]:
 
 def _simulator() -> Iterator[Finding]:
     import numpy as np
-    from search.devices.registry import open_device
 
     from profiles.hardware import load_profile
+    from search.devices.registry import open_device
     from search.kernels.dtypes import DTYPES
     from search.kernels.program import ArraySpec, bind
     from search.kernels.text import program_from_text
@@ -143,9 +143,8 @@ def _terminal() -> Iterator[Finding]:
 
 
 def _examples() -> Iterator[Finding]:
-    from sessions.store import SessionError, read_session
-
     from sessions.examples import example_names, example_path
+    from sessions.store import SessionError, read_session
 
     for name in example_names():
         try:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from search.engine import EngineError
-from search.evaluation.client import EvaluatorError
-from sessions.store import SessionError
-
 from profiles.hardware import ProfileError
 from search.devices.base import DeviceUnavailable
+from search.engine import EngineError
+from search.evaluation.client import EvaluatorError
 from search.kernels.program import ProgramError
 from search.problems.definition import ProblemError
 from search.proposers.base import ProposerError
 from search.tree import TreeError
+from sessions.store import SessionError
 
 FAILED, USAGE = 1, 2
 

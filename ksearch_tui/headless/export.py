@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from sessions.export import export_module
-from sessions.store import read_session
-
 from ksearch_tui.headless.errors import CommandError
 from ksearch_tui.headless.settings import session_file
 from search.problems.definition import load_problem
 from search.tree import Tree
+from sessions.export import export_module
+from sessions.store import read_session
 
 
 def export(options: argparse.Namespace) -> int:

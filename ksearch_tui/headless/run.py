@@ -48,16 +48,16 @@ def resume(options: argparse.Namespace) -> int:
 def _search(config: RunConfig, store: SessionStore, tree: Tree | None, as_json: bool) -> int:
     print(f"ksearch-tui: session {store.path}", file=sys.stderr)
     try:
-        tree = asyncio.run(_drive(config, store, tree))
+        engine = asyncio.run(_drive(config, store, tree))
     except KeyboardInterrupt:
         print(f"ksearch-tui: stopped; go on with: ksearch-tui resume {store.path}", file=sys.stderr)
         raise
-    summary = run_summary(config, tree, store.path)
+    summary = run_summary(config, engine.tree, store.path)
     print(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary)))
-    return 0 if summary["best"] else 1
+    return 0 if summary["best"] and engine.failure is None else 1
 
 
-async def _drive(config: RunConfig, store: SessionStore, tree: Tree | None) -> Tree:
+async def _drive(config: RunConfig, store: SessionStore, tree: Tree | None) -> Engine:
     """Run the engine to its end; every event is on disk before it is told."""
     engine = await open_run(config, tree=tree)
     with StatusLine(sys.stderr) as status:
@@ -67,7 +67,7 @@ async def _drive(config: RunConfig, store: SessionStore, tree: Tree | None) -> T
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, engine.stop, "terminated")
         engine.set_autopilot(True)
         await engine.run()
-    return engine.tree
+    return engine
 
 
 def _tell(event: Event, engine: Engine, status: StatusLine) -> None:

@@ -6,12 +6,12 @@ import argparse
 import difflib
 from pathlib import Path
 
-from search.devices.registry import default_device, device_names
-
 from ksearch_tui.headless.errors import USAGE, CommandError
 from profiles.detect import local_profile
 from profiles.hardware import load_profile
+from search.assembly import proposer_names
 from search.config import RunConfig
+from search.devices.registry import default_device, device_names
 from search.problems.definition import built_in_names, load_problem
 
 DEFAULT_PROFILE = "apple-m3-max"
@@ -39,6 +39,8 @@ def run_config(options: argparse.Namespace) -> RunConfig:
     """Return the settings that ``options`` ask for; unknown names raise with the nearest one."""
     problem = load_problem(options.problem)
     device, profile = device_and_profile(options.device, options.profile)
+    if options.proposer not in proposer_names():
+        raise CommandError(f"unknown proposer '{options.proposer}': there is {', '.join(proposer_names())}", USAGE)
     # A built-in problem is kept by name; a person's own by its absolute folder, so that resuming works from anywhere.
     named = options.problem in built_in_names()
     return RunConfig(
