@@ -1,0 +1,102 @@
+"""The simulator: a Metal kernel compiled for this machine's CPU, run to be judged and counted to be modelled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from profiles.counts import PassCounts
+from profiles.hardware import HardwareProfile
+from profiles.roofline import modelled_pass
+from search.devices.base import MODELLED, DeviceTime, DeviceUnavailable, PassTime, RunResult
+from search.devices.simulator.counting import pass_counts
+from search.devices.simulator.diagnostics import compile_fault
+from search.devices.simulator.job import Limits, Outcome, run_job
+from search.devices.simulator.toolchain import CompileError, build_kernel, build_runner, find_compiler
+from search.devices.simulator.unit import Unit, unit_of
+from search.kernels.dtypes import Array
+from search.kernels.program import BoundPass, BoundProgram
+
+COUNTING_BUDGET = 40_000_000
+"""Accesses and basic blocks to run while counting one pass: about a second."""
+
+
+class SimulatorDevice:
+    """Runs Metal kernels on the CPU; times are modelled for ``profile``. ``workers`` defaults to the CPU's cores."""
+
+    name = "simulator"
+
+    def __init__(self, profile: HardwareProfile, *, workers: int | None = None) -> None:
+        self.profile = profile
+        self.workers = workers or os.cpu_count() or 1
+        find_compiler()
+
+    def describe(self) -> str:
+        """Return what a person should see as the device."""
+        return f"simulator → {self.profile.name} (modelled)"
+
+    def compile(self, bound: BoundProgram) -> None:
+        """Compile every pass; raise `KernelFault` (stage ``compile``) with the kernel's own line. Repeats are free."""
+        for step in bound.passes:
+            _build(step, unit_of(step), counted=False)
+
+    def run(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float) -> RunResult:
+        """Run once on ``inputs`` (storage dtype) with outputs poisoned and guarded; raise `KernelFault` on failure."""
+        outcome = self._job(bound, inputs, time_limit, budget=0)
+        return RunResult({name: outcome.arrays[name] for name in bound.results}, outcome.overruns)
+
+    def time(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float) -> DeviceTime:
+        """Return the modelled time of one run, from the work that a sample of its threadgroups did."""
+        passes = []
+        for counts in self.count(bound, inputs, time_limit=time_limit):
+            modelled = modelled_pass(counts, self.profile)
+            passes.append(PassTime(counts.name, modelled.seconds, modelled.terms, modelled.bound_by))
+        seconds = sum(entry.seconds for entry in passes)
+        longest = max(passes, key=lambda entry: entry.seconds)
+        return DeviceTime(
+            MODELLED, self.profile.name, seconds, seconds, seconds, bound_by=longest.bound_by, passes=tuple(passes)
+        )
+
+    def count(
+        self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float, budget: int = COUNTING_BUDGET
+    ) -> tuple[PassCounts, ...]:
+        """Return the work of each pass, from a sample of its threadgroups that is as large as ``budget`` allows."""
+        outcome = self._job(bound, inputs, time_limit, budget=budget)
+        return tuple(
+            pass_counts(step.name, raw, self.profile) for step, raw in zip(bound.passes, outcome.counts, strict=True)
+        )
+
+    def close(self) -> None:
+        """Nothing outlives a call: each run is a process that has ended."""
+
+    def _job(self, bound: BoundProgram, inputs: Mapping[str, Array], time_limit: float, *, budget: int) -> Outcome:
+        units = tuple(unit_of(step) for step in bound.passes)
+        libraries = tuple(
+            _build(step, unit, counted=budget > 0) for step, unit in zip(bound.passes, units, strict=True)
+        )
+        limits = Limits(
+            seconds=time_limit,
+            workers=self.workers,
+            line_bytes=self.profile.cache_line_bytes,
+            threadgroup_bytes=self.profile.threadgroup_memory_bytes,
+            budget=budget,
+        )
+        return run_job(_runner(), bound, units, libraries, inputs, limits)
+
+
+def _build(step: BoundPass, unit: Unit, *, counted: bool) -> Path:
+    try:
+        return build_kernel(unit.text, counted=counted)
+    except CompileError as error:
+        raise compile_fault(str(error), unit, step.name) from error
+
+
+def _runner() -> Path:
+    try:
+        return build_runner()
+    except CompileError as error:
+        why = next((line for line in str(error).splitlines() if "error" in line), "no reason given")
+        raise DeviceUnavailable(
+            f"the simulator's own program does not compile with {find_compiler().version}: {why}"
+        ) from error

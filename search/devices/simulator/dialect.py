@@ -1,0 +1,288 @@
+"""From Metal's dialect to C++ that ``headers/metal.h`` completes: what a header can't do, done on tokens.
+
+Line by line the text stays where it was, so that a compiler's message names the kernel's own line.
+
+- Address-space words go; ``threadgroup float tile[64];`` becomes storage that every threadgroup has of its own.
+- ``1.0`` is a float in Metal, ``1.0h`` a half.
+- A swizzle (``v.xz``) becomes a call, one to read and one to assign to.
+- What would reach outside the kernel (include files, inline assembly, the runtime's names) is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from search.devices.simulator.tokens import Token, closing, following, join, preceding, tokenize
+
+ERASED = frozenset({"device", "thread", "threadgroup", "threadgroup_imageblock", "kernel"})
+_RESERVED = re.compile(r"ksr_|KSR_|__tsan|__sanitizer|ksr$")
+_ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
+_FLOAT = re.compile(r"(?!0[xX])(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][+-]?\d+)?(?P<suffix>[fF]|[hH]|bf|BF)?")
+_SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
+_COMPONENT = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+_ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/="})
+_STORAGE = (
+    "using ksr_type_{name} = {kind}{extents}; {alignment} KSR_THREADGROUP ksr::room<ksr_type_{name}> ksr_tg_{name}; "
+    "auto& {name} = ksr::threadgroup(ksr_tg_{name})"
+)
+_DECLARATION_WORDS = frozenset({"const", "volatile", "struct", "typename"})
+_BUILT_IN_WORDS = frozenset({"unsigned", "signed", "short", "long", "int", "char", "float", "half", "bool"})
+
+
+class DialectError(ValueError):
+    """Text that is not a Metal kernel, or reaches outside it; ``line`` counts from 1."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class _Declaration:
+    """Variables of one type: names with their extents as written, and the index of the semicolon after them."""
+
+    kind: str
+    alignment: str
+    names: tuple[tuple[str, str], ...]
+    end: int
+
+
+def translate(text: str, *, in_kernel: bool, beside: str = "") -> str:
+    """Return ``text`` as C++ with the same lines.
+
+    ``in_kernel`` says whether threadgroup storage is allowed here; ``beside`` is the kernel's other text (its header),
+    whose structs may have members with names like swizzles.
+    """
+    tokens = tokenize(text)
+    _refuse(tokens)
+    _check_brackets(tokens)
+    _threadgroup_storage(tokens, in_kernel)
+    _address_spaces(tokens)
+    _swizzles(tokens, _members(tokens) | _members(tokenize(beside)))
+    for token in tokens:
+        if token.kind == "number":
+            token.text = _literal(token.text)
+    return join(tokens)
+
+
+def _refuse(tokens: list[Token]) -> None:
+    for index, token in enumerate(tokens):
+        if token.kind == "name" and token.text in _ASSEMBLY:
+            raise DialectError("Metal has no inline assembly", token.line)
+        if token.kind == "name" and _RESERVED.match(token.text):
+            raise DialectError(f"the name '{token.text}' is reserved for the simulator", token.line)
+        if token.directive and token.text == "#":
+            word = tokens[following(tokens, index)] if following(tokens, index) < len(tokens) else token
+            if word.text in ("include", "include_next", "import"):
+                _drop_include(tokens, index)
+
+
+def _check_brackets(tokens: list[Token]) -> None:
+    """Refuse text that would end, or swallow, what is written around it."""
+    open_ones: list[Token] = []
+    for token in tokens:
+        if token.directive or token.kind != "sign":
+            continue
+        if token.text in _PAIRS:
+            open_ones.append(token)
+        elif token.text in _PAIRS.values():
+            if not open_ones or _PAIRS[open_ones[-1].text] != token.text:
+                raise DialectError(f"'{token.text}' closes nothing", token.line)
+            open_ones.pop()
+    if open_ones:
+        raise DialectError(f"'{open_ones[-1].text}' is never closed", open_ones[-1].line)
+
+
+def _drop_include(tokens: list[Token], at: int) -> None:
+    """Blank an include of Metal's own library, which is always there; refuse any other."""
+    end = at
+    while end < len(tokens) and tokens[end].kind != "newline":
+        end += 1
+    name = join(tokens[at:end]).partition("include")[2].strip()
+    if not re.fullmatch(r"<(metal_\w+|simd/simd\.h)>.*", name, re.DOTALL):
+        raise DialectError(
+            f"a kernel can't include {name or 'files'}: Metal's library is there without", tokens[at].line
+        )
+    for token in tokens[at:end]:
+        token.text = "\n" * token.text.count("\n")
+
+
+def _literal(text: str) -> str:
+    match = _FLOAT.fullmatch(text)
+    if match is None:
+        return text
+    suffix = match["suffix"] or ""
+    number = text.removesuffix(suffix) if suffix else text
+    real = any(sign in number for sign in ".eE")
+    if suffix in ("h", "H"):
+        return f"half({number}{'' if real else '.0'}f)"
+    if suffix in ("bf", "BF"):
+        return f"bfloat({number}{'' if real else '.0'}f)"
+    return f"{number}f" if real and not suffix else text
+
+
+def _swizzles(tokens: list[Token], members: frozenset[str]) -> None:
+    for index, token in enumerate(tokens):
+        if token.kind != "name" or not _SWIZZLE.fullmatch(token.text) or token.text in members:
+            continue
+        before, after = preceding(tokens, index), following(tokens, index)
+        if before < 0 or tokens[before].text not in (".", "->"):
+            continue
+        next_text = tokens[after].text if after < len(tokens) else ""
+        lanes = ", ".join(str(_COMPONENT[letter]) for letter in token.text)
+        token.text = f"{'ksr_set' if next_text in _ASSIGNMENTS else 'ksr_get'}(ksr::lanes<{lanes}>{{}})"
+
+
+def _members(tokens: list[Token]) -> frozenset[str]:
+    """Return the names like swizzles that structs of this text give their members."""
+    found: set[str] = set()
+    for index, token in enumerate(tokens):
+        if token.text not in ("struct", "class", "union"):
+            continue
+        begin = following(tokens, index)
+        if begin < len(tokens) and tokens[begin].kind == "name":
+            begin = following(tokens, begin)
+        if begin >= len(tokens) or tokens[begin].text != "{":
+            continue
+        for at in range(begin, closing(tokens, begin)):
+            if _SWIZZLE.fullmatch(tokens[at].text) and tokens[preceding(tokens, at)].text not in (".", "->"):
+                found.add(tokens[at].text)
+    return frozenset(found)
+
+
+def _address_spaces(tokens: list[Token]) -> None:
+    for index, token in enumerate(tokens):
+        if token.kind != "name" or (token.text not in ERASED and token.text != "constant"):
+            continue
+        before, after = preceding(tokens, index), following(tokens, index)
+        if before >= 0 and tokens[before].text in (".", "->", "::"):
+            continue
+        around = {tokens[i].text for i in (before, after) if 0 <= i < len(tokens)}
+        if token.text == "constant" and not around & {"const", "constexpr"}:
+            token.text = "const"
+        else:
+            token.text = ""
+
+
+def _threadgroup_storage(tokens: list[Token], in_kernel: bool) -> None:
+    for index, token in enumerate(tokens):
+        if token.kind != "name" or token.text != "threadgroup":
+            continue
+        begin = index if token.directive else _statement_begin(tokens, index)
+        declaration = _declaration(tokens, begin) if begin >= 0 else None
+        if declaration is None:
+            continue
+        end = declaration.end
+        if token.directive or not in_kernel:
+            where = "a macro" if token.directive else "the header"
+            name = declaration.names[0][0]
+            raise DialectError(
+                f"'{name}' is declared in threadgroup memory in {where}; declare it in the kernel's body", token.line
+            )
+        lines = sum(piece.text.count("\n") for piece in tokens[begin:end])
+        storage = "; ".join(
+            _STORAGE.format(kind=declaration.kind, alignment=declaration.alignment, name=name, extents=extents)
+            for name, extents in declaration.names
+        )
+        for piece in tokens[begin:end]:
+            piece.text, piece.kind = "", "space"
+        tokens[begin].text = storage + "\n" * lines
+
+
+def _statement_begin(tokens: list[Token], at: int) -> int:
+    """Return where the declaration that has the specifier at ``at`` begins, or -1 when it doesn't begin a statement."""
+    begin = at
+    while True:
+        before = preceding(tokens, begin)
+        if (
+            before < 0
+            or tokens[before].text in (";", "{", "}", ":")
+            or tokens[before].directive != tokens[at].directive
+        ):
+            return begin
+        if tokens[before].text in _DECLARATION_WORDS or tokens[before].text == "static":
+            begin = before
+        elif tokens[before].text == ")" and (opened := _alignas(tokens, before)) >= 0:
+            begin = opened
+        else:
+            return -1
+
+
+def _alignas(tokens: list[Token], closed: int) -> int:
+    """Return where the ``alignas(...)`` that ends at ``closed`` begins, or -1 when something else ends there."""
+    for index in range(closed, -1, -1):
+        if tokens[index].text == "alignas":
+            opened = following(tokens, index)
+            return index if closing(tokens, opened) == closed else -1
+        if tokens[index].text in (";", "{", "}"):
+            break
+    return -1
+
+
+def _declaration(tokens: list[Token], at: int) -> _Declaration | None:
+    """Parse the declaration that begins at ``at``.
+
+    None when it declares a pointer, a reference or a function: then the address space is what it points to.
+    """
+    kind: list[str] = []
+    alignment, named = "", False
+    while at < len(tokens):
+        token = tokens[at]
+        if token.text in _DECLARATION_WORDS:
+            kind.append(token.text)
+        elif token.text == "alignas":
+            end = closing(tokens, following(tokens, at))
+            alignment, at = _on_one_line(tokens[at : end + 1]), end
+        elif token.text in _BUILT_IN_WORDS:
+            kind.append(token.text)
+            named = True
+        elif token.kind == "name" and not named and token.text not in ("threadgroup", "static"):
+            end = _end_of_type(tokens, at)
+            kind.append(_on_one_line(tokens[at : end + 1]))
+            named, at = True, end
+        elif not token.blank and token.text not in ("threadgroup", "static"):
+            break
+        at += 1
+    names = _declarators(tokens, at)
+    return names and _Declaration(" ".join(kind), alignment, *names)
+
+
+def _declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], ...], int] | None:
+    """Parse ``a[N], b;`` from ``at``: names with their extents, and where the semicolon is; None if it isn't that."""
+    names: list[tuple[str, str]] = []
+    while at < len(tokens) and tokens[at].kind == "name":
+        name, extents = tokens[at], ""
+        at = following(tokens, at)
+        while at < len(tokens) and tokens[at].text == "[":
+            end = closing(tokens, at)
+            extents += _on_one_line(tokens[at : end + 1])
+            at = following(tokens, end)
+        names.append((name.text, extents))
+        text = tokens[at].text if at < len(tokens) else ""
+        if text == ";":
+            return tuple(names), at
+        if text in ("=", "{"):
+            raise DialectError(f"'{name.text}' is in threadgroup memory, which can't be initialized", name.line)
+        if text != ",":
+            return None
+        at = following(tokens, at)
+    return None
+
+
+def _on_one_line(tokens: list[Token]) -> str:
+    return "".join(" " if token.blank else token.text for token in tokens)
+
+
+def _end_of_type(tokens: list[Token], at: int) -> int:
+    """Return the index of the last token of the (qualified, templated) type name that begins at ``at``."""
+    while True:
+        after = following(tokens, at)
+        if after < len(tokens) and tokens[after].text == "<":
+            at = closing(tokens, after)
+            after = following(tokens, at)
+        if after < len(tokens) and tokens[after].text == "::":
+            at = following(tokens, after)
+            continue
+        return at

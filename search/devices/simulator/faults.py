@@ -1,0 +1,103 @@
+"""The runner's report of a fault, in words that a person or a model can act on."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from search.devices.base import KernelFault
+from search.devices.simulator.unit import Unit
+from search.kernels.program import ArraySpec, BoundPass
+
+RUNNING, DONE, FAULT = 1, 2, 3
+REPORT = struct.Struct("<3Q8q")
+"""State, number of the pass, kind of the fault, its details (``Report`` in runtime/job.h)."""
+
+_OUT_OF_BOUNDS, _OUTSIDE, _THREADGROUP, _STACK, _ARITHMETIC, _ILLEGAL = 1, 2, 3, 4, 5, 6
+_DIVERGED, _TOO_MUCH_MEMORY, _NOT_LOADED, _OUT_OF_MEMORY = 7, 8, 9, 10
+_THREADS_RETURNED = 1
+_SITE_BITS = 6  # a site is a line and, below it, the kind of operation
+_VERBS = {0: "touches", 1: "reads", 2: "writes"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the runner left behind."""
+
+    state: int
+    step: int
+    kind: int
+    detail: tuple[int, ...]
+
+    @staticmethod
+    def unpack(data: bytes) -> Report:
+        """Read a report from the start of the shared memory."""
+        state, step, kind, *detail = REPORT.unpack(data[: REPORT.size])
+        return Report(state, step, kind, tuple(detail))
+
+
+def explain(
+    report: Report, step: BoundPass, unit: Unit, arrays: list[tuple[ArraySpec, bool]], limit: int
+) -> KernelFault:
+    """Return the fault of ``report``; ``arrays`` (with: writable) are numbered as in the job, ``limit`` in bytes."""
+    kind, detail = report.kind, report.detail
+    name = step.name
+    if kind == _OUT_OF_BOUNDS:
+        spec, writable = arrays[detail[0]]
+        return KernelFault("bounds", _bounds(spec, writable, detail[1], detail[2]), pass_name=name)
+    if kind == _OUTSIDE:
+        verb = _VERBS[detail[2]]
+        return KernelFault("bounds", f"the kernel {verb} memory far outside of every array", pass_name=name)
+    if kind == _THREADGROUP:
+        return KernelFault(
+            "bounds", f"the kernel goes past its threadgroup memory: to byte {detail[0]} of it", pass_name=name
+        )
+    if kind == _STACK:
+        return KernelFault("crash", "a thread ran out of private memory (256 KiB): is there recursion?", pass_name=name)
+    if kind == _ARITHMETIC:
+        return KernelFault("crash", "an integer was divided by zero", pass_name=name)
+    if kind == _ILLEGAL:
+        return KernelFault("crash", "the kernel reached a point that it may not reach", pass_name=name)
+    if kind == _DIVERGED:
+        return _divergence(detail, unit, name)
+    if kind == _TOO_MUCH_MEMORY:
+        return KernelFault(
+            "memory", f"{detail[0]} bytes of threadgroup memory are declared; the limit is {limit}", pass_name=name
+        )
+    if kind == _NOT_LOADED:
+        return KernelFault("crash", "the compiled kernel could not be loaded", pass_name=name)
+    if kind == _OUT_OF_MEMORY:
+        return KernelFault("memory", "this machine has no memory left to run the kernel", pass_name=name)
+    return KernelFault("crash", "the kernel's process ended before the kernel did", pass_name=name)
+
+
+def _bounds(spec: ArraySpec, writable: bool, byte: int, access: int) -> str:
+    element, size = byte // spec.dtype.itemsize, spec.nbytes // spec.dtype.itemsize
+    shape = "x".join(str(extent) for extent in spec.shape) or "scalar"
+    if 0 <= byte < spec.nbytes and not writable:
+        return f"the kernel writes to the input '{spec.name}' (element {element}), which is read-only"
+    return f"the kernel {_VERBS[access]} '{spec.name}' at element {element}; it has {size} ({shape})"
+
+
+def _divergence(detail: tuple[int, ...], unit: Unit, name: str) -> KernelFault:
+    what, site, other_site, waiting, missing, thread, other_thread = detail[:7]
+    place = unit.locate(site >> _SITE_BITS)
+    line, in_header = place if place else (None, False)
+    if what == _THREADS_RETURNED:
+        words = (
+            f"{waiting} threads wait at the threadgroup_barrier{_where(unit, site)}, but {missing} returned before it "
+            f"(thread {other_thread} of the threadgroup, for one): every thread must reach a barrier"
+        )
+    else:
+        words = (
+            f"threads wait at two different barriers: thread {thread} of the threadgroup at the one{_where(unit, site)}"
+            f", thread {other_thread} at the one{_where(unit, other_site)}: every thread must reach the same barrier"
+        )
+    return KernelFault("divergence", words, pass_name=name, line=line, in_header=in_header)
+
+
+def _where(unit: Unit, site: int) -> str:
+    place = unit.locate(site >> _SITE_BITS)
+    if place is None:
+        return ""
+    return f" in line {place[0]} of the header" if place[1] else f" in line {place[0]}"

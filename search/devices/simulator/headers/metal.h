@@ -1,0 +1,13 @@
+// Metal's words, given their meaning on a CPU. Address spaces, literals, swizzles and threadgroup storage are handled
+// before this header sees a kernel (see dialect.py); everything else that Metal has and C++ has not is here.
+#pragma once
+
+#include "../runtime/abi.h"
+#include "metal/scalars.h"
+#include "metal/vectors.h"
+#include "metal/math.h"
+#include "metal/integers.h"
+#include "metal/lanes.h"
+#include "metal/matrix.h"
+#include "metal/atomics.h"
+#include "metal/traits.h"

@@ -1,0 +1,87 @@
+// Atomics: real ones, since threadgroups run at once on several cores.
+#pragma once
+
+namespace metal {
+
+enum memory_order { memory_order_relaxed = 0, memory_order_acquire = 2, memory_order_release = 3, memory_order_acq_rel = 4, memory_order_seq_cst = 5 };
+
+template <class T> struct atomic {
+    T ksr_value;
+};
+typedef atomic<int> atomic_int;
+typedef atomic<uint> atomic_uint;
+typedef atomic<ulong> atomic_ulong;
+typedef atomic<float> atomic_float;
+typedef atomic<bool> atomic_bool;
+
+}  // namespace metal
+
+namespace ksr {
+
+template <class T> struct same { typedef T type; };
+
+template <uint Bytes> struct word { typedef uint type; };
+template <> struct word<1> { typedef uchar type; };
+template <> struct word<8> { typedef ulong type; };
+
+// Replaces the value by f of it; returns what it was.
+template <class T, class F> KSR_UNCOUNTED T update(volatile metal::atomic<T>* object, F f) {
+    KSR_COUNT(atomics, 1);
+#ifdef KSR_COUNTED  // one thread counts, and the sanitizer would make a call of every atomic instruction
+    T before = object->ksr_value;
+    object->ksr_value = f(before);
+    return before;
+#else
+    typedef typename word<sizeof(T)>::type bits;
+    volatile bits* at = reinterpret_cast<volatile bits*>(&object->ksr_value);
+    bits before = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(at, &before, __builtin_bit_cast(bits, f(__builtin_bit_cast(T, before))), false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    }
+    return __builtin_bit_cast(T, before);
+#endif
+}
+
+}  // namespace ksr
+
+namespace metal {
+
+template <class T> KSR_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order) {
+    return object->ksr_value;
+}
+template <class T> KSR_INLINE void atomic_store_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order) {
+    ksr::update(object, [value](T) { return value; });
+}
+template <class T> KSR_INLINE T atomic_exchange_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order) {
+    return ksr::update(object, [value](T) { return value; });
+}
+#define KSR_FETCH(name, expression)                                                                                    \
+    template <class T> KSR_INLINE T atomic_fetch_##name##_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order) { \
+        return ksr::update(object, [value](T was) { return T(expression); });                                          \
+    }
+KSR_FETCH(add, was + value)
+KSR_FETCH(sub, was - value)
+KSR_FETCH(min, value < was ? value : was)
+KSR_FETCH(max, was < value ? value : was)
+KSR_FETCH(and, was & value)
+KSR_FETCH(or, was | value)
+KSR_FETCH(xor, was ^ value)
+#undef KSR_FETCH
+template <class T>
+KSR_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, typename ksr::same<T>::type value, memory_order, memory_order) {
+    typedef typename ksr::word<sizeof(T)>::type bits;
+    T wanted = *expected;
+    T was = ksr::update(object, [wanted, value](T before) {
+        return __builtin_bit_cast(bits, before) == __builtin_bit_cast(bits, wanted) ? value : before;
+    });
+    *expected = was;
+    return __builtin_bit_cast(bits, was) == __builtin_bit_cast(bits, wanted);
+}
+
+KSR_INLINE void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_scope_device) {
+#ifndef KSR_COUNTED
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+}  // namespace metal

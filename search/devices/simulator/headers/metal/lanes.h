@@ -1,0 +1,273 @@
+// Barriers, and what the lanes of a simdgroup or quadgroup do together.
+#pragma once
+
+namespace metal {
+
+enum class mem_flags : uint {
+    mem_none = 0,
+    mem_device = 1,
+    mem_threadgroup = 2,
+    mem_texture = 4,
+    mem_threadgroup_imageblock = 8,
+    mem_object_data = 16,
+};
+constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(uint(a) | uint(b)); }
+constexpr mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(uint(a) & uint(b)); }
+
+enum thread_scope { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
+
+}  // namespace metal
+
+namespace ksr {
+
+// Kinds of operation, so that two on one line are told apart.
+enum kind : uint {
+    barrier, simd_barrier, sum, product, maximum, minimum, bit_and, bit_or, bit_xor,
+    inclusive_sum, exclusive_sum, inclusive_product, exclusive_product,
+    shuffle, shuffle_xor, shuffle_up, shuffle_down, rotate_up, rotate_down, fill_up, fill_down,
+    broadcast, first, ballot, active, every, some, quad_sum, quad_product, quad_maximum, quad_minimum,
+    quad_and, quad_or, quad_xor, quad_shuffle, quad_shuffle_xor, quad_up, quad_down, quad_broadcast,
+    matrix_load, matrix_store, matrix_product, kinds
+};
+static_assert(kinds <= 64);
+
+constexpr uint site(uint line, kind what) { return line << 6 | what; }
+
+constexpr uint kLanes = KSR_SIMD_WIDTH;
+constexpr uint kQuad = 4;
+
+template <class T> KSR_INLINE T* values(ksr_simdgroup* group) { return reinterpret_cast<T*>(group->value); }
+template <class T> KSR_INLINE T* results(ksr_simdgroup* group) { return reinterpret_cast<T*>(group->result); }
+
+template <class T> struct add { KSR_INLINE static T of(T a, T b) { return T(a + b); } static constexpr T start() { return T(0); } };
+template <class T> struct multiply { KSR_INLINE static T of(T a, T b) { return T(a * b); } static constexpr T start() { return T(1); } };
+template <class T> struct greater { KSR_INLINE static T of(T a, T b) { return metal::max(a, b); } };
+template <class T> struct lesser { KSR_INLINE static T of(T a, T b) { return metal::min(a, b); } };
+template <class T> struct ands { KSR_INLINE static T of(T a, T b) { return T(a & b); } };
+template <class T> struct ors { KSR_INLINE static T of(T a, T b) { return T(a | b); } };
+template <class T> struct xors { KSR_INLINE static T of(T a, T b) { return T(a ^ b); } };
+
+// Combines the active lanes of each group of `Width` in a tree, as hardware does, and gives all of them the result.
+template <class T, class Op, uint Width> KSR_UNCOUNTED void reduce(ksr_simdgroup* group, ksr_u32 active) {
+    if constexpr (Width == kLanes) KSR_COUNT(reductions, 1);
+    else KSR_COUNT(shuffles, 2);
+    const T* value = values<T>(group);
+    T* result = results<T>(group);
+    if (active == ~0u) {
+        T tree[kLanes];
+        for (uint i = 0; i < kLanes; ++i) tree[i] = value[i];
+        for (uint step = 1; step < Width; step *= 2)
+            for (uint i = 0; i < kLanes; i += 2 * step) tree[i] = Op::of(tree[i], tree[i + step]);
+        for (uint i = 0; i < kLanes; ++i) result[i] = tree[i / Width * Width];
+        return;
+    }
+    for (uint begin = 0; begin < kLanes; begin += Width) {
+        T tree[Width];
+        uint members = active >> begin & uint((1ull << Width) - 1);
+        for (uint i = 0; i < Width; ++i) tree[i] = value[begin + i];
+        for (uint step = 1; step < Width; step *= 2)
+            for (uint i = 0; i < Width; i += 2 * step) {
+                bool left = members >> i & 1, right = members >> (i + step) & 1;
+                if (left && right) tree[i] = Op::of(tree[i], tree[i + step]);
+                if (!left && right) tree[i] = tree[i + step];
+                if (right) members |= 1u << i;
+            }
+        for (uint i = 0; i < Width; ++i) result[begin + i] = tree[0];
+    }
+}
+
+template <class T, class Op, bool Inclusive> KSR_UNCOUNTED void scan(ksr_simdgroup* group, ksr_u32 active) {
+    KSR_COUNT(reductions, 1);
+    T sum = Op::start();
+    for (uint i = 0; i < kLanes; ++i) {
+        if (!(active >> i & 1)) continue;
+        if (!Inclusive) results<T>(group)[i] = sum;
+        sum = Op::of(sum, values<T>(group)[i]);
+        if (Inclusive) results<T>(group)[i] = sum;
+    }
+}
+
+// A lane that asks for the value of one that takes no part gets the poison that uninitialised memory has.
+template <class T> KSR_INLINE void take(ksr_simdgroup* group, ksr_u32 active, uint lane, uint from) {
+    if (active >> from & 1) {
+        results<T>(group)[lane] = values<T>(group)[from];
+    } else {
+        uchar* result = reinterpret_cast<uchar*>(&results<T>(group)[lane]);
+        for (uint i = 0; i < sizeof(T); ++i) result[i] = i % 2 ? 0xFF : 0xD5;
+    }
+}
+
+// How each kind of shuffle finds the lane to read; kLanes means the lane's own value.
+struct by_index { KSR_INLINE static uint from(uint, uint operand) { return operand % kLanes; } };
+struct by_xor { KSR_INLINE static uint from(uint lane, uint operand) { return (lane ^ operand) % kLanes; } };
+struct from_below { KSR_INLINE static uint from(uint lane, uint operand) { return lane >= operand ? lane - operand : kLanes; } };
+struct from_above { KSR_INLINE static uint from(uint lane, uint operand) { return lane + operand < kLanes ? lane + operand : kLanes; } };
+struct around_below { KSR_INLINE static uint from(uint lane, uint operand) { return (lane - operand) % kLanes; } };
+struct around_above { KSR_INLINE static uint from(uint lane, uint operand) { return (lane + operand) % kLanes; } };
+struct in_quad { KSR_INLINE static uint from(uint lane, uint operand) { return lane / kQuad * kQuad + operand % kQuad; } };
+struct quad_by_xor { KSR_INLINE static uint from(uint lane, uint operand) { return lane / kQuad * kQuad + (lane ^ operand) % kQuad; } };
+struct quad_below { KSR_INLINE static uint from(uint lane, uint operand) { return lane % kQuad >= operand ? lane - operand : kLanes; } };
+struct quad_above { KSR_INLINE static uint from(uint lane, uint operand) { return lane % kQuad + operand < kQuad ? lane + operand : kLanes; } };
+
+template <class T, class Source> KSR_UNCOUNTED void move(ksr_simdgroup* group, ksr_u32 active) {
+    KSR_COUNT(shuffles, 1);
+    for (uint rest = active; rest; rest &= rest - 1) {
+        uint lane = uint(__builtin_ctz(rest));
+        uint from = Source::from(lane, group->operand[lane]);
+        take<T>(group, active, lane, from == kLanes ? lane : from);
+    }
+}
+
+template <class T> KSR_UNCOUNTED void move_first(ksr_simdgroup* group, ksr_u32 active) {
+    KSR_COUNT(shuffles, 1);
+    uint first = uint(__builtin_ctz(active));
+    for (uint i = 0; i < kLanes; ++i) results<T>(group)[i] = values<T>(group)[first];
+}
+
+KSR_UNCOUNTED inline void vote(ksr_simdgroup* group, ksr_u32 active) {
+    KSR_COUNT(shuffles, 1);
+    uint mask = 0;
+    for (uint rest = active; rest; rest &= rest - 1) {
+        uint lane = uint(__builtin_ctz(rest));
+        if (values<uint>(group)[lane]) mask |= 1u << lane;
+    }
+    for (uint i = 0; i < kLanes; ++i) results<uint>(group)[i] = mask;
+}
+
+KSR_UNCOUNTED inline void meet(ksr_simdgroup* group, ksr_u32 active) {
+    for (uint i = 0; i < kLanes; ++i) results<uint>(group)[i] = active;
+}
+
+}  // namespace ksr
+
+#define KSR_AT uint ksr_line = __builtin_LINE()
+
+namespace metal {
+
+KSR_INLINE void threadgroup_barrier(mem_flags, KSR_AT) { ksr_wait_at_barrier(ksr::site(ksr_line, ksr::barrier)); }
+KSR_INLINE void threadgroup_barrier(mem_flags, thread_scope, KSR_AT) {
+    ksr_wait_at_barrier(ksr::site(ksr_line, ksr::barrier));
+}
+KSR_INLINE void simdgroup_barrier(mem_flags, KSR_AT) {
+    ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::simd_barrier));
+}
+
+#define KSR_REDUCTION(name, op, what, quad_what)                                                                       \
+    template <class T> KSR_INLINE T simd_##name(T value, KSR_AT) {                                                     \
+        return ksr_collective(value, 0, ksr::reduce<T, ksr::op<T>, 32>, ksr::site(ksr_line, ksr::what));               \
+    }                                                                                                                  \
+    template <class T> KSR_INLINE T quad_##name(T value, KSR_AT) {                                                     \
+        return ksr_collective(value, 0, ksr::reduce<T, ksr::op<T>, 4>, ksr::site(ksr_line, ksr::quad_what));           \
+    }
+KSR_REDUCTION(sum, add, sum, quad_sum)
+KSR_REDUCTION(product, multiply, product, quad_product)
+KSR_REDUCTION(max, greater, maximum, quad_maximum)
+KSR_REDUCTION(min, lesser, minimum, quad_minimum)
+KSR_REDUCTION(and, ands, bit_and, quad_and)
+KSR_REDUCTION(or, ors, bit_or, quad_or)
+KSR_REDUCTION(xor, xors, bit_xor, quad_xor)
+#undef KSR_REDUCTION
+
+#define KSR_SCAN(name, op, inclusive, what)                                                                            \
+    template <class T> KSR_INLINE T simd_prefix_##name(T value, KSR_AT) {                                              \
+        return ksr_collective(value, 0, ksr::scan<T, ksr::op<T>, inclusive>, ksr::site(ksr_line, ksr::what));          \
+    }
+KSR_SCAN(inclusive_sum, add, true, inclusive_sum)
+KSR_SCAN(exclusive_sum, add, false, exclusive_sum)
+KSR_SCAN(inclusive_product, multiply, true, inclusive_product)
+KSR_SCAN(exclusive_product, multiply, false, exclusive_product)
+#undef KSR_SCAN
+
+#define KSR_SHUFFLE(name, source, what)                                                                                \
+    template <class T> KSR_INLINE T name(T value, ushort operand, KSR_AT) {                                            \
+        return ksr_collective(value, operand, ksr::move<T, ksr::source>, ksr::site(ksr_line, ksr::what));              \
+    }
+KSR_SHUFFLE(simd_shuffle, by_index, shuffle)
+KSR_SHUFFLE(simd_shuffle_xor, by_xor, shuffle_xor)
+KSR_SHUFFLE(simd_shuffle_up, from_below, shuffle_up)
+KSR_SHUFFLE(simd_shuffle_down, from_above, shuffle_down)
+KSR_SHUFFLE(simd_shuffle_rotate_up, around_below, rotate_up)
+KSR_SHUFFLE(simd_shuffle_rotate_down, around_above, rotate_down)
+KSR_SHUFFLE(simd_broadcast, by_index, broadcast)
+KSR_SHUFFLE(quad_shuffle, in_quad, quad_shuffle)
+KSR_SHUFFLE(quad_shuffle_xor, quad_by_xor, quad_shuffle_xor)
+KSR_SHUFFLE(quad_shuffle_up, quad_below, quad_up)
+KSR_SHUFFLE(quad_shuffle_down, quad_above, quad_down)
+KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast)
+#undef KSR_SHUFFLE
+
+// Lanes that have no lane so far below (above) them take the filling value of the lane that far around the end.
+template <class T> KSR_INLINE T simd_shuffle_and_fill_up(T value, T filling, ushort delta, KSR_AT) {
+    uint lane = ksr_here()->lane;
+    T around = ksr_collective(filling, delta, ksr::move<T, ksr::around_below>, ksr::site(ksr_line, ksr::fill_up));
+    T shifted = ksr_collective(value, delta, ksr::move<T, ksr::from_below>, ksr::site(ksr_line, ksr::fill_up));
+    return lane < delta ? around : shifted;
+}
+template <class T> KSR_INLINE T simd_shuffle_and_fill_down(T value, T filling, ushort delta, KSR_AT) {
+    uint lane = ksr_here()->lane;
+    T around = ksr_collective(filling, delta, ksr::move<T, ksr::around_above>, ksr::site(ksr_line, ksr::fill_down));
+    T shifted = ksr_collective(value, delta, ksr::move<T, ksr::from_above>, ksr::site(ksr_line, ksr::fill_down));
+    return lane + delta >= 32 ? around : shifted;
+}
+
+template <class T> KSR_INLINE T simd_broadcast_first(T value, KSR_AT) {
+    return ksr_collective(value, 0, ksr::move_first<T>, ksr::site(ksr_line, ksr::first));
+}
+
+// A set of lanes.
+struct simd_vote {
+    typedef ulong vote_t;
+    vote_t ksr_mask;
+    simd_vote() = default;
+    constexpr explicit simd_vote(vote_t mask) : ksr_mask(mask) {}
+    constexpr explicit operator vote_t() const { return ksr_mask; }
+    constexpr explicit operator uint() const { return uint(ksr_mask); }
+    constexpr bool all() const { return uint(ksr_mask) == ~0u; }
+    constexpr bool any() const { return ksr_mask != 0; }
+};
+
+KSR_INLINE simd_vote simd_ballot(bool vote, KSR_AT) {
+    return simd_vote(ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_line, ksr::ballot)));
+}
+KSR_INLINE simd_vote simd_active_threads_mask(KSR_AT) {
+    return simd_vote(ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::active)));
+}
+KSR_INLINE bool simd_all(bool vote, KSR_AT) {
+    return ksr_collective<uint>(!vote, 0, ksr::vote, ksr::site(ksr_line, ksr::every)) == 0;
+}
+KSR_INLINE bool simd_any(bool vote, KSR_AT) {
+    return ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_line, ksr::some)) != 0;
+}
+KSR_INLINE bool simd_is_first(KSR_AT) {
+    uint lane = ksr_here()->lane;
+    uint mask = ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::first));
+    return uint(__builtin_ctz(mask)) == lane;
+}
+
+}  // namespace metal
+
+namespace ksr {
+
+// Where a threadgroup variable of this threadgroup is: as far into its memory as the variable is into their section.
+#if defined(__APPLE__)
+extern "C" char ksr_threadgroup_begin[] asm("section$start$__DATA$ksr_tg");
+extern "C" char ksr_threadgroup_end[] asm("section$end$__DATA$ksr_tg");
+#else
+extern "C" char ksr_threadgroup_begin[] asm("__start_ksr_tg") __attribute__((visibility("hidden")));
+extern "C" char ksr_threadgroup_end[] asm("__stop_ksr_tg") __attribute__((visibility("hidden")));
+#endif
+template <class T> struct room {
+    alignas(T) unsigned char bytes[sizeof(T)];
+};
+template <class T> KSR_INLINE T& threadgroup(room<T>& variable) {
+    auto offset = reinterpret_cast<char*>(&variable) - ksr_threadgroup_begin;
+    return *reinterpret_cast<T*>(ksr_here()->threadgroup_memory + offset);
+}
+
+}  // namespace ksr
+
+#if defined(__APPLE__)
+#define KSR_THREADGROUP __attribute__((used, section("__DATA,ksr_tg"))) static
+#else
+#define KSR_THREADGROUP __attribute__((used, section("ksr_tg"))) static
+#endif

@@ -1,0 +1,82 @@
+// What kernels take from Metal's standard library besides functions: limits and type traits.
+#pragma once
+
+namespace metal {
+
+template <class T> struct numeric_limits {
+    static constexpr bool is_signed = T(-1) < T(0);
+    static constexpr T max() { return is_signed ? T(~0ull >> (65 - 8 * sizeof(T))) : T(~0ull); }
+    static constexpr T min() { return is_signed ? T(-max() - 1) : T(0); }
+    static constexpr T lowest() { return min(); }
+};
+template <> struct numeric_limits<bool> {
+    static constexpr bool max() { return true; }
+    static constexpr bool min() { return false; }
+    static constexpr bool lowest() { return false; }
+};
+#define KSR_LIMITS(T, most, least, step)                                                                               \
+    template <> struct numeric_limits<T> {                                                                             \
+        static constexpr bool is_signed = true;                                                                        \
+        static constexpr T max() { return T(most); }                                                                   \
+        static constexpr T min() { return T(least); }                                                                  \
+        static constexpr T lowest() { return T(-(most)); }                                                             \
+        static constexpr T epsilon() { return T(step); }                                                               \
+        static constexpr T infinity() { return T(__builtin_inff()); }                                                  \
+        static constexpr T quiet_NaN() { return T(__builtin_nanf("")); }                                               \
+    };
+KSR_LIMITS(float, 3.40282347e+38f, 1.17549435e-38f, 1.1920929e-07f)
+KSR_LIMITS(half, 65504.0f, 6.103515625e-05f, 0.0009765625f)
+KSR_LIMITS(bfloat, 3.38953139e+38f, 1.17549435e-38f, 0.0078125f)
+#undef KSR_LIMITS
+
+template <class T, T V> struct integral_constant {
+    static constexpr T value = V;
+    typedef T value_type;
+    constexpr operator T() const { return V; }
+};
+typedef integral_constant<bool, true> true_type;
+typedef integral_constant<bool, false> false_type;
+template <class A, class B> struct is_same : integral_constant<bool, __is_same(A, B)> {};
+template <class A, class B> constexpr bool is_same_v = __is_same(A, B);
+template <class T> struct is_integral : integral_constant<bool, ksr::is_integer<T>::value> {};
+template <class T> constexpr bool is_integral_v = is_integral<T>::value;
+template <class T> struct is_floating_point : integral_constant<bool, ksr::is_floating<T>::value> {};
+template <class T> constexpr bool is_floating_point_v = is_floating_point<T>::value;
+template <class T> struct is_arithmetic : integral_constant<bool, ksr::arithmetic<T>> {};
+template <class T> constexpr bool is_arithmetic_v = is_arithmetic<T>::value;
+template <class T> struct is_unsigned : integral_constant<bool, ksr::is_integer<T>::value && (T(-1) > T(0))> {};
+template <class T> constexpr bool is_unsigned_v = is_unsigned<T>::value;
+template <bool B, class A, class C> struct conditional { typedef A type; };
+template <class A, class C> struct conditional<false, A, C> { typedef C type; };
+template <bool B, class A, class C> using conditional_t = typename conditional<B, A, C>::type;
+template <bool B, class T = void> struct enable_if {};
+template <class T> struct enable_if<true, T> { typedef T type; };
+template <bool B, class T = void> using enable_if_t = typename enable_if<B, T>::type;
+template <class T> struct remove_reference { typedef T type; };
+template <class T> struct remove_reference<T&> { typedef T type; };
+template <class T> struct remove_reference<T&&> { typedef T type; };
+template <class T> struct remove_cv { typedef T type; };
+template <class T> struct remove_cv<const T> { typedef T type; };
+template <class T> struct remove_cv<volatile T> { typedef T type; };
+template <class T> struct remove_cv<const volatile T> { typedef T type; };
+template <class T> using remove_cv_t = typename remove_cv<T>::type;
+template <class T> using remove_reference_t = typename remove_reference<T>::type;
+
+}  // namespace metal
+
+// What MLX's own preamble gives every kernel.
+template <class T> struct Limits {
+    static const T max;
+    static const T min;
+    static const T finite_max;
+    static const T finite_min;
+};
+template <class T> constexpr T ksr_infinity_or_max() {
+    if constexpr (ksr::is_floating<T>::value) return metal::numeric_limits<T>::infinity();
+    else return metal::numeric_limits<T>::max();
+}
+template <class T> inline constexpr T Limits<T>::max = ksr_infinity_or_max<T>();
+template <class T> inline constexpr T Limits<T>::min =
+    ksr::is_floating<T>::value ? T(-ksr_infinity_or_max<T>()) : metal::numeric_limits<T>::min();
+template <class T> inline constexpr T Limits<T>::finite_max = metal::numeric_limits<T>::max();
+template <class T> inline constexpr T Limits<T>::finite_min = metal::numeric_limits<T>::lowest();

@@ -1,0 +1,266 @@
+// Vectors of 2, 3 and 4 components, and their packed forms. Swizzles arrive as calls (see dialect.py).
+#pragma once
+
+namespace metal {
+template <class T, int N> struct vec;
+template <class T, int N> struct packed_vec;
+}  // namespace metal
+
+namespace ksr {
+
+template <int... I> struct lanes {};
+
+template <class T> struct components { static constexpr int value = 1; };
+template <class T, int N> struct components<metal::vec<T, N>> { static constexpr int value = N; };
+template <class T, int N> struct components<metal::packed_vec<T, N>> { static constexpr int value = N; };
+template <class T> concept scalar = arithmetic<T>;
+template <class T> concept vector = components<T>::value > 1;
+
+template <class T, int N> struct storage;
+template <class T> struct alignas(2 * sizeof(T)) storage<T, 2> {
+    union {
+        struct { T x, y; };
+        struct { T r, g; };
+        T ksr_at[2];
+    };
+};
+template <class T> struct alignas(4 * sizeof(T)) storage<T, 3> {
+    union {
+        struct { T x, y, z; };
+        struct { T r, g, b; };
+        T ksr_at[3];
+    };
+};
+template <class T> struct alignas(4 * sizeof(T)) storage<T, 4> {
+    union {
+        struct { T x, y, z, w; };
+        struct { T r, g, b, a; };
+        T ksr_at[4];
+    };
+};
+
+// Some components of a vector, to assign to.
+template <class T, int N, int... I> struct swizzle {
+    metal::vec<T, N>& of;
+    constexpr operator metal::vec<T, sizeof...(I)>() const { return metal::vec<T, sizeof...(I)>(of[I]...); }
+    constexpr swizzle& operator=(metal::vec<T, sizeof...(I)> from) {
+        int i = 0;
+        ((of[I] = from[i++]), ...);
+        return *this;
+    }
+    constexpr swizzle& operator+=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) + v; }
+    constexpr swizzle& operator-=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) - v; }
+    constexpr swizzle& operator*=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) * v; }
+    constexpr swizzle& operator/=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) / v; }
+};
+
+}  // namespace ksr
+
+namespace metal {
+
+template <class T, int N> struct vec : ksr::storage<T, N> {
+    static_assert(N >= 2 && N <= 4, "a vector has 2, 3 or 4 components");
+    using ksr::storage<T, N>::ksr_at;
+
+    vec() = default;
+    template <ksr::scalar S> constexpr vec(S value) {
+        for (int i = 0; i < N; ++i) ksr_at[i] = T(value);
+    }
+    template <class S> requires(!__is_same(S, T)) constexpr explicit vec(vec<S, N> from) {
+        for (int i = 0; i < N; ++i) ksr_at[i] = T(from.ksr_at[i]);
+    }
+    constexpr vec(packed_vec<T, N> from);
+    template <class A, class B, class... More>
+        requires(ksr::components<A>::value + ksr::components<B>::value + (ksr::components<More>::value + ... + 0) == N)
+    constexpr vec(const A& a, const B& b, const More&... more) {
+        int i = 0;
+        ksr_put(i, a);
+        ksr_put(i, b);
+        (ksr_put(i, more), ...);
+    }
+
+    constexpr T& operator[](int i) { return ksr_at[i]; }
+    constexpr const T& operator[](int i) const { return ksr_at[i]; }
+
+    template <int... I> constexpr vec<T, sizeof...(I)> ksr_get(ksr::lanes<I...>) const {
+        static_assert(((I < N) && ...), "the vector has no such component");
+        return vec<T, sizeof...(I)>(ksr_at[I]...);
+    }
+    template <int... I> constexpr ksr::swizzle<T, N, I...> ksr_set(ksr::lanes<I...>) {
+        static_assert(((I < N) && ...), "the vector has no such component");
+        return {*this};
+    }
+
+    template <class B> constexpr vec& operator+=(B other) { return *this = *this + other; }
+    template <class B> constexpr vec& operator-=(B other) { return *this = *this - other; }
+    template <class B> constexpr vec& operator*=(B other) { return *this = *this * other; }
+    template <class B> constexpr vec& operator/=(B other) { return *this = *this / other; }
+    template <class B> constexpr vec& operator%=(B other) { return *this = *this % other; }
+    template <class B> constexpr vec& operator&=(B other) { return *this = *this & other; }
+    template <class B> constexpr vec& operator|=(B other) { return *this = *this | other; }
+    template <class B> constexpr vec& operator^=(B other) { return *this = *this ^ other; }
+    template <class B> constexpr vec& operator<<=(B other) { return *this = *this << other; }
+    template <class B> constexpr vec& operator>>=(B other) { return *this = *this >> other; }
+    constexpr vec& operator++() { return *this = *this + T(1); }
+    constexpr vec& operator--() { return *this = *this - T(1); }
+
+   private:
+    template <ksr::scalar S> constexpr void ksr_put(int& i, S value) { ksr_at[i++] = T(value); }
+    template <class S, int M> constexpr void ksr_put(int& i, const vec<S, M>& from) {
+        for (int j = 0; j < M; ++j) ksr_at[i++] = T(from.ksr_at[j]);
+    }
+    template <class S, int M> constexpr void ksr_put(int& i, const packed_vec<S, M>& from) {
+        for (int j = 0; j < M; ++j) ksr_at[i++] = T(from.ksr_at[j]);
+    }
+};
+
+// The same without padding and with a component's alignment.
+template <class T, int N> struct packed_vec {
+    T ksr_at[N];
+
+    packed_vec() = default;
+    constexpr packed_vec(vec<T, N> from) {
+        for (int i = 0; i < N; ++i) ksr_at[i] = from.ksr_at[i];
+    }
+    template <class... A> requires(sizeof...(A) > 1)
+    constexpr packed_vec(const A&... parts) : packed_vec(vec<T, N>(parts...)) {}
+
+    constexpr T& operator[](int i) { return ksr_at[i]; }
+    constexpr const T& operator[](int i) const { return ksr_at[i]; }
+    template <class B> constexpr packed_vec& operator+=(B other) { return *this = vec<T, N>(*this) + other; }
+    template <class B> constexpr packed_vec& operator-=(B other) { return *this = vec<T, N>(*this) - other; }
+    template <class B> constexpr packed_vec& operator*=(B other) { return *this = vec<T, N>(*this) * other; }
+    template <class B> constexpr packed_vec& operator/=(B other) { return *this = vec<T, N>(*this) / other; }
+};
+
+template <class T, int N> constexpr vec<T, N>::vec(packed_vec<T, N> from) {
+    for (int i = 0; i < N; ++i) ksr_at[i] = from.ksr_at[i];
+}
+
+}  // namespace metal
+
+namespace ksr {
+
+// f of each component.
+template <class R, class T, int N, class F> constexpr metal::vec<R, N> map(F f, metal::vec<T, N> a) {
+    metal::vec<R, N> r;
+    r.ksr_at[0] = f(a.ksr_at[0]);
+    r.ksr_at[1] = f(a.ksr_at[1]);
+    if constexpr (N > 2) r.ksr_at[2] = f(a.ksr_at[2]);
+    if constexpr (N > 3) r.ksr_at[3] = f(a.ksr_at[3]);
+    return r;
+}
+template <class R, class T, class U, int N, class F>
+constexpr metal::vec<R, N> map(F f, metal::vec<T, N> a, metal::vec<U, N> b) {
+    metal::vec<R, N> r;
+    r.ksr_at[0] = f(a.ksr_at[0], b.ksr_at[0]);
+    r.ksr_at[1] = f(a.ksr_at[1], b.ksr_at[1]);
+    if constexpr (N > 2) r.ksr_at[2] = f(a.ksr_at[2], b.ksr_at[2]);
+    if constexpr (N > 3) r.ksr_at[3] = f(a.ksr_at[3], b.ksr_at[3]);
+    return r;
+}
+template <class R, class T, class U, class V, int N, class F>
+constexpr metal::vec<R, N> map(F f, metal::vec<T, N> a, metal::vec<U, N> b, metal::vec<V, N> c) {
+    metal::vec<R, N> r;
+    r.ksr_at[0] = f(a.ksr_at[0], b.ksr_at[0], c.ksr_at[0]);
+    r.ksr_at[1] = f(a.ksr_at[1], b.ksr_at[1], c.ksr_at[1]);
+    if constexpr (N > 2) r.ksr_at[2] = f(a.ksr_at[2], b.ksr_at[2], c.ksr_at[2]);
+    if constexpr (N > 3) r.ksr_at[3] = f(a.ksr_at[3], b.ksr_at[3], c.ksr_at[3]);
+    return r;
+}
+
+}  // namespace ksr
+
+namespace metal {
+
+// A scalar operand takes the vector's component type.
+#define KSR_VECTOR_OPERATOR(op, R)                                                                                     \
+    template <class T, int N> constexpr vec<R, N> operator op(vec<T, N> a, vec<T, N> b) {                              \
+        return ksr::map<R>([](T x, T y) { return R(x op y); }, a, b);                                                  \
+    }                                                                                                                  \
+    template <class T, int N, ksr::scalar S> constexpr vec<R, N> operator op(vec<T, N> a, S b) {                       \
+        return a op vec<T, N>(b);                                                                                      \
+    }                                                                                                                  \
+    template <class T, int N, ksr::scalar S> constexpr vec<R, N> operator op(S a, vec<T, N> b) {                       \
+        return vec<T, N>(a) op b;                                                                                      \
+    }
+KSR_VECTOR_OPERATOR(+, T)
+KSR_VECTOR_OPERATOR(-, T)
+KSR_VECTOR_OPERATOR(*, T)
+KSR_VECTOR_OPERATOR(/, T)
+KSR_VECTOR_OPERATOR(%, T)
+KSR_VECTOR_OPERATOR(&, T)
+KSR_VECTOR_OPERATOR(|, T)
+KSR_VECTOR_OPERATOR(^, T)
+KSR_VECTOR_OPERATOR(<<, T)
+KSR_VECTOR_OPERATOR(>>, T)
+KSR_VECTOR_OPERATOR(==, bool)
+KSR_VECTOR_OPERATOR(!=, bool)
+KSR_VECTOR_OPERATOR(<, bool)
+KSR_VECTOR_OPERATOR(>, bool)
+KSR_VECTOR_OPERATOR(<=, bool)
+KSR_VECTOR_OPERATOR(>=, bool)
+KSR_VECTOR_OPERATOR(&&, bool)
+KSR_VECTOR_OPERATOR(||, bool)
+#undef KSR_VECTOR_OPERATOR
+
+template <class T, int N> constexpr vec<T, N> operator-(vec<T, N> a) {
+    return ksr::map<T>([](T x) { return T(-x); }, a);
+}
+template <class T, int N> constexpr vec<T, N> operator+(vec<T, N> a) { return a; }
+template <class T, int N> constexpr vec<T, N> operator~(vec<T, N> a) {
+    return ksr::map<T>([](T x) { return T(~x); }, a);
+}
+template <class T, int N> constexpr vec<bool, N> operator!(vec<T, N> a) {
+    return ksr::map<bool>([](T x) { return !x; }, a);
+}
+
+}  // namespace metal
+
+#define KSR_VECTOR_NAMES(T, name)                                                                                      \
+    typedef metal::vec<T, 2> name##2;                                                                                  \
+    typedef metal::vec<T, 3> name##3;                                                                                  \
+    typedef metal::vec<T, 4> name##4;                                                                                  \
+    typedef metal::packed_vec<T, 2> packed_##name##2;                                                                  \
+    typedef metal::packed_vec<T, 3> packed_##name##3;                                                                  \
+    typedef metal::packed_vec<T, 4> packed_##name##4;
+KSR_VECTOR_NAMES(bool, bool)
+KSR_VECTOR_NAMES(char, char)
+KSR_VECTOR_NAMES(uchar, uchar)
+KSR_VECTOR_NAMES(short, short)
+KSR_VECTOR_NAMES(ushort, ushort)
+KSR_VECTOR_NAMES(int, int)
+KSR_VECTOR_NAMES(uint, uint)
+KSR_VECTOR_NAMES(long, long)
+KSR_VECTOR_NAMES(ulong, ulong)
+KSR_VECTOR_NAMES(half, half)
+KSR_VECTOR_NAMES(bfloat, bfloat)
+KSR_VECTOR_NAMES(float, float)
+#undef KSR_VECTOR_NAMES
+
+namespace metal {
+using ::bfloat;
+using ::half;
+#define KSR_ALSO(name) using ::name##2; using ::name##3; using ::name##4;
+KSR_ALSO(bool)
+KSR_ALSO(char)
+KSR_ALSO(uchar)
+KSR_ALSO(short)
+KSR_ALSO(ushort)
+KSR_ALSO(int)
+KSR_ALSO(uint)
+KSR_ALSO(long)
+KSR_ALSO(ulong)
+KSR_ALSO(half)
+KSR_ALSO(bfloat)
+KSR_ALSO(float)
+#undef KSR_ALSO
+}  // namespace metal
+
+template <class To, class From> constexpr To as_type(From from) {
+    static_assert(sizeof(To) == sizeof(From), "as_type needs two types of the same size");
+    return __builtin_bit_cast(To, from);
+}
+namespace metal {
+using ::as_type;
+}

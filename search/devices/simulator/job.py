@@ -1,0 +1,284 @@
+"""One run of a program in the runner: arrays into shared memory, the process, and what came of it.
+
+The layout of the report and the words of the job are those of ``runtime/job.h``.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from search.devices.base import KernelFault
+from search.devices.simulator.assembly import KIND_SLOTS
+from search.devices.simulator.faults import DONE, FAULT, REPORT, Report, explain
+from search.devices.simulator.unit import DATA, SHAPE, STRIDES, Buffer, Unit
+from search.kernels.dtypes import DTYPES, Array
+from search.kernels.program import ArraySpec, BoundProgram
+
+PAGE = 16 << 10
+"""Alignment of arrays and least size of a pad: the largest page of the machines that this runs on."""
+
+POISON = 0xFFD5
+"""Unwritten memory and pads, in 16-bit words: a NaN as float, half and bfloat, and an unlikely integer."""
+
+_MAX_ARRAYS, _MAX_PASSES, _MAX_BUFFERS = 256, 32, 64
+_PASS = struct.Struct(f"<17Q{KIND_SLOTS}Q")
+_REPORT_BYTES = REPORT.size + _MAX_PASSES * _PASS.size
+_GRACE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use; ``budget`` is the work that counting may take in each pass, 0 to run all without counting."""
+
+    seconds: float
+    workers: int
+    line_bytes: int
+    threadgroup_bytes: int
+    budget: int = 0
+
+
+@dataclass(frozen=True)
+class RawCounts:
+    """What the runner counted in one pass, over the ``sampled`` threadgroups that ran (``PassReport`` in job.h)."""
+
+    threadgroups: int
+    sampled: int
+    threads: int
+    threadgroup_bytes: int
+    footprint_read: int
+    footprint_written: int
+    barriers: int
+    shuffles: int
+    reductions: int
+    atomics: int
+    matrix_flops: int
+    device_read_lines: int
+    device_write_lines: int
+    device_accesses: int
+    threadgroup_accesses: int
+    threadgroup_cycles: int
+    logged: int
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The arrays after a run, those written outside their bounds, and the counts of each pass (when counting)."""
+
+    arrays: Mapping[str, Array]
+    overruns: tuple[str, ...]
+    counts: tuple[RawCounts, ...]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """Where one buffer lies in the shared file, between its pads."""
+
+    buffer: Buffer
+    array: ArraySpec  # that it is, or that it describes
+    spec: ArraySpec  # of what lies here
+    offset: int
+    writable: bool
+
+    @property
+    def constant(self) -> bool:
+        """Whether Metal keeps it in constant memory, which costs no traffic."""
+        return self.buffer.what != DATA or not self.array.shape
+
+    @property
+    def end(self) -> int:
+        return self.offset + _to_page(self.spec.nbytes) + PAGE
+
+
+def run_job(
+    runner: Path,
+    bound: BoundProgram,
+    units: tuple[Unit, ...],
+    libraries: tuple[Path, ...],
+    inputs: Mapping[str, Array],
+    limits: Limits,
+) -> Outcome:
+    """Run ``bound`` once in a process of its own; raise `KernelFault` for what its kernels did wrong."""
+    slots = _lay_out(bound, units)
+    _check_size(bound, units, slots)
+    size = max((slot.end for slot in slots.values()), default=_to_page(_REPORT_BYTES))
+    with _shared_file(size) as file, mmap.mmap(file.fileno(), size) as memory:
+        for slot in slots.values():
+            _fill(memory, slot, inputs, zero=limits.budget > 0)
+        description = _describe(bound, units, libraries, slots, limits)
+        in_time = _execute(runner, file.fileno(), description, limits.seconds)
+        report = Report.unpack(memory[: REPORT.size])
+        _raise_fault(report, in_time, bound, units, slots, limits)
+        written = [slot for slot in slots.values() if slot.writable]
+        return Outcome(
+            arrays={slot.buffer.array: _read(memory, slot) for slot in written},
+            overruns=tuple(slot.buffer.array for slot in written if _overrun(memory, slot)),
+            counts=tuple(_counts(memory, index) for index in range(len(bound.passes))),
+        )
+
+
+def _check_size(bound: BoundProgram, units: tuple[Unit, ...], slots: Mapping[Buffer, _Slot]) -> None:
+    if len(bound.passes) > _MAX_PASSES or len(slots) > _MAX_ARRAYS:
+        raise KernelFault("launch", f"the simulator runs at most {_MAX_PASSES} passes over {_MAX_ARRAYS} arrays")
+    for step, unit in zip(bound.passes, units, strict=True):
+        if len(unit.buffers) > _MAX_BUFFERS:
+            words = (
+                f"takes {len(unit.buffers)} arrays, shapes and strides; the simulator gives it at most {_MAX_BUFFERS}"
+            )
+            raise KernelFault("launch", f"pass '{step.name}' {words}", pass_name=step.name)
+
+
+def _to_page(size: int) -> int:
+    return max(1, -(-size // PAGE)) * PAGE
+
+
+def _lay_out(bound: BoundProgram, units: tuple[Unit, ...]) -> dict[Buffer, _Slot]:
+    written = {spec.name for step in bound.passes for spec in step.outputs}
+    slots: dict[Buffer, _Slot] = {}
+    end = _to_page(_REPORT_BYTES)
+    for step, unit in zip(bound.passes, units, strict=True):
+        arrays = {spec.name: spec for spec in (*step.inputs, *step.outputs)}
+        for buffer in unit.buffers:
+            if buffer not in slots:
+                array = arrays[buffer.array]
+                writable = buffer.what == DATA and array.name in written
+                slots[buffer] = _Slot(buffer, array, _content_of(buffer, array), end + PAGE, writable)
+                end = slots[buffer].end
+    return slots
+
+
+def _content_of(buffer: Buffer, array: ArraySpec) -> ArraySpec:
+    if buffer.what == DATA:
+        return array
+    dtype = DTYPES["int32" if buffer.what == SHAPE else "int64"]
+    return ArraySpec(f"{array.name}_{buffer.what}", (len(array.shape),), dtype)
+
+
+def _shared_file(size: int) -> IO[bytes]:
+    if hasattr(os, "memfd_create"):
+        file: IO[bytes] = os.fdopen(os.memfd_create("ksearch-arrays"), "r+b", buffering=0)
+    else:
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller closes it
+    file.truncate(size)
+    return file
+
+
+def _fill(memory: mmap.mmap, slot: _Slot, inputs: Mapping[str, Array], *, zero: bool) -> None:
+    """Write pads, and the contents: an input's values, or poison.
+
+    With ``zero`` (only some threadgroups run, and later passes read what others left) zeros, which are safe indices.
+    """
+    begin = slot.offset - PAGE
+    np.frombuffer(memory, np.uint16, (slot.end - begin) // 2, begin)[:] = POISON
+    content = np.frombuffer(memory, np.uint8, slot.spec.nbytes, slot.offset)
+    shape = slot.array.shape
+    if slot.buffer.what == SHAPE:
+        values = np.array(shape, np.int32)
+    elif slot.buffer.what == STRIDES:
+        values = np.array([math.prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
+    elif not slot.writable:
+        values = np.ascontiguousarray(inputs[slot.buffer.array], dtype=slot.spec.dtype.storage)
+        if values.nbytes != slot.spec.nbytes:
+            raise ValueError(f"'{slot.buffer.array}' has shape {values.shape}, not {shape}")
+    elif zero:
+        content[:] = 0
+        return
+    else:
+        return
+    content[:] = values.reshape(-1).view(np.uint8)
+
+
+def _describe(
+    bound: BoundProgram,
+    units: tuple[Unit, ...],
+    libraries: tuple[Path, ...],
+    slots: Mapping[Buffer, _Slot],
+    limits: Limits,
+) -> str:
+    seconds = math.ceil(limits.seconds + _GRACE_SECONDS)
+    lines = [
+        f"limits {int(limits.budget > 0)} {limits.workers} {seconds} {(limits.line_bytes - 1).bit_length()} "
+        f"{limits.threadgroup_bytes} {limits.budget}"
+    ]
+    for slot in slots.values():
+        lines.append(f"array {slot.offset} {slot.spec.nbytes} {int(slot.writable)} {int(slot.constant)}")
+    numbers = {buffer: number for number, buffer in enumerate(slots)}
+    for step, unit, library in zip(bound.passes, units, libraries, strict=True):
+        words = [*step.grid, *step.threadgroup, len(unit.buffers), *(numbers[buffer] for buffer in unit.buffers)]
+        lines.append(f"pass {' '.join(map(str, words))} {library}")
+    return "\n".join([*lines, "end\n"])
+
+
+def _execute(runner: Path, descriptor: int, description: str, seconds: float) -> bool:
+    """Run the process to its end; return False when its time ran out and it was killed."""
+    process = subprocess.Popen(
+        [str(runner), str(descriptor)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(descriptor,),
+        env={},
+    )
+    try:
+        process.communicate(description.encode(), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        process.kill()
+        process.wait()
+    return True
+
+
+def _raise_fault(
+    report: Report,
+    in_time: bool,
+    bound: BoundProgram,
+    units: tuple[Unit, ...],
+    slots: Mapping[Buffer, _Slot],
+    limits: Limits,
+) -> None:
+    step, unit = bound.passes[report.step], units[report.step]
+    if report.state == FAULT:
+        arrays = [(slot.spec, slot.writable) for slot in slots.values()]
+        raise explain(report, step, unit, arrays, limits.threadgroup_bytes)
+    if not in_time:
+        raise KernelFault(
+            "timeout",
+            f"pass '{step.name}' was still running after {limits.seconds:g} s: a loop that never ends, "
+            "or threads that wait for each other",
+            pass_name=step.name,
+        )
+    if report.state != DONE:
+        raise KernelFault("crash", "the kernel's process ended before the kernel did", pass_name=step.name)
+
+
+def _read(memory: mmap.mmap, slot: _Slot) -> Array:
+    content = np.frombuffer(memory, np.uint8, slot.spec.nbytes, slot.offset).copy()
+    return content.view(slot.spec.dtype.storage).reshape(slot.spec.shape)
+
+
+def _overrun(memory: mmap.mmap, slot: _Slot) -> bool:
+    end = slot.offset + slot.spec.nbytes
+    poison = np.array([POISON] * PAGE, np.uint16).tobytes()
+    return any(
+        memory[begin:stop] != poison[begin % 2 :][: stop - begin]
+        for begin, stop in ((slot.offset - PAGE, slot.offset), (end, slot.end))
+    )
+
+
+def _counts(memory: mmap.mmap, index: int) -> RawCounts:
+    values = _PASS.unpack_from(memory, REPORT.size + index * _PASS.size)
+    names = [entry.name for entry in fields(RawCounts)]
+    single = len(names) - 1
+    return RawCounts(**dict(zip(names, (*values[:single], tuple(values[single:])), strict=True)))

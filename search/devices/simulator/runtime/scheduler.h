@@ -1,0 +1,43 @@
+// Runs threadgroups: fibers for their threads, simdgroup operations, barriers.
+#pragma once
+
+#include "abi.h"
+
+// One pass: what all workers share and none changes.
+struct ksr_launch {
+    ksr_entry entry;
+    void* const* buffers;
+    ksr_uint3 grid, groups, nominal_size;
+    ksr_u32 threadgroup_bytes;
+};
+
+struct ksr_fiber_worker;
+
+// A worker of its own region; null when the address space is refused.
+ksr_fiber_worker* ksr_worker_create(const ksr_runtime* runtime);
+ksr_worker* ksr_worker_shared(ksr_fiber_worker* worker);
+
+// Makes room for threadgroups that declare `threadgroup_bytes` (at most 1 MiB).
+void ksr_worker_reserve(ksr_fiber_worker* worker, ksr_u32 threadgroup_bytes);
+
+// Runs threadgroup `index` (x fastest) of a launch to its end.
+void ksr_run_threadgroup(ksr_fiber_worker* worker, const ksr_launch* launch, ksr_u64 index);
+
+// The entries of ksr_runtime that are the scheduler's.
+void ksr_block(ksr_worker* worker);
+void ksr_pause(ksr_worker* worker);
+
+// What an address inside a worker's region is; for the message about a fault.
+enum ksr_place { KSR_ELSEWHERE, KSR_STACK, KSR_THREADGROUP };
+ksr_place ksr_place_of(const ksr_fiber_worker* worker, ksr_address address);
+
+// Provided by the process that runs the kernel: ends it, with what was found. Lines are those of the sites.
+enum ksr_divergence { KSR_THREADS_RETURNED = 1, KSR_TWO_BARRIERS = 2 };
+[[noreturn]] void ksr_report_divergence(ksr_divergence what, ksr_u32 line, ksr_u32 other_line, ksr_u32 waiting,
+                                        ksr_u32 missing, ksr_u32 thread, ksr_u32 other_thread);
+[[noreturn]] void ksr_report_threadgroup_overrun(ksr_u32 byte);
+[[noreturn]] void ksr_report_out_of_memory();
+
+// Provided by the counting: takes the access logs of the simdgroup that runs now, and empties them. `together` says that
+// every live lane has come to the same point.
+void ksr_flush_log(ksr_worker* worker, bool together);

@@ -1,0 +1,223 @@
+"""What a kernel can do wrong, and what is said about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from search.kernels.dtypes import DTYPES
+from search.kernels.program import ArraySpec, BoundPass, BoundProgram
+
+X = {"x": np.arange(64, dtype=np.float32)}
+LAUNCH = {"inputs": X, "outputs": {"out": ((64,), "float32")}, "grid": 64, "threadgroup": 64}
+I = "uint i = thread_position_in_grid.x;\n"  # noqa: E741
+
+
+@pytest.mark.parametrize(
+    ("source", "header", "line", "in_header", "says"),
+    [
+        (I + "\nout[i] = y;", "", 3, False, "'y' was not declared|undeclared identifier 'y'"),
+        (
+            I + "out[i] = f(1);",
+            "float f(float v) {\n  return v + w;\n}",
+            2,
+            True,
+            "'w' was not declared|undeclared identifier 'w'",
+        ),
+        (I + "out[i] = max(x[i], 1);", "", 2, False, "ambiguous"),
+        (I + "float4 v = x[i];\nout[i] = v.xyz + 1;", "", 3, False, "cannot convert|incompatible type"),
+        (I + "float2 v = x[i];\n\nout[i] = dot(v.xz, v);", "", 4, False, "the vector has no such component"),
+        (I + "out[i] = 1", "", 2, False, "expected ';'"),
+        (I + "if (i) {\n  out[i] = 1;\n", "", 2, False, "'{' is never closed"),
+        (I + "}\nvoid f() {", "", 2, False, "'}' closes nothing"),
+        (I + "#include <stdio.h>\nout[i] = 1;", "", 2, False, "can't include <stdio.h>"),
+        (I + "out[i] = 1;", "\n#include <unistd.h>\n", 2, True, "can't include <unistd.h>"),
+        (I + 'out[i] = 1; asm("nop");', "", 2, False, "no inline assembly"),
+        (I + "threadgroup float t[4] = {0};", "", 2, False, "can't be initialized"),
+        (
+            I + "out[i] = 1;",
+            "float f() {\n  threadgroup float t[4];\n  return t[0]; }",
+            2,
+            True,
+            "in the kernel's body",
+        ),
+        (
+            I + "float a[20000]; for (int k = 0; k < 20000; ++k) a[k] = x[k % 64] * k;\nout[i] = a[i];",
+            "",
+            1,
+            False,
+            "48 KiB",
+        ),
+    ],
+)
+def test_a_compile_error_names_the_kernels_own_line(bench, source, header, line, in_header, says):
+    fault = bench.fault(source, header=header, **LAUNCH)
+    assert fault.stage == "compile"
+    assert fault.pass_name == "kernel"
+    assert any(words in fault.message for words in says.split("|"))
+    assert "ksr" not in fault.message
+    if line > 1:
+        assert (fault.line, fault.in_header) == (line, in_header)
+
+
+def test_includes_of_metals_own_library_are_allowed(bench):
+    header = "#include <metal_stdlib>\n#include <metal_simdgroup>\nusing namespace metal;"
+    out = bench.run(I + "out[i] = x[i];", header=header, **LAUNCH)["out"]
+    np.testing.assert_array_equal(out, X["x"])
+
+
+def test_an_endless_loop_ends_at_the_time_limit(bench):
+    begin = time.monotonic()
+    fault = bench.fault(I + "while (true) { if (x[0] == 1.0f) break; }\nout[i] = 1;", seconds=0.5, **LAUNCH)
+    assert (fault.stage, fault.pass_name) == ("timeout", "kernel")
+    assert "never ends" in fault.message
+    assert time.monotonic() - begin < 5
+
+
+def test_the_pass_that_hangs_is_named(bench):
+    spec = (ArraySpec("out", (64,), DTYPES["float32"]),)
+    fine = BoundPass("fine", (), spec, I + "out[i] = 1;", "", (64, 1, 1), (64, 1, 1), ())
+    stuck = BoundPass("stuck", (), spec, "for (;;) {}", "", (64, 1, 1), (64, 1, 1), ())
+    with pytest.raises(Exception, match=r"pass 'stuck' was still running after 0\.5 s") as caught:
+        bench.device.run(BoundProgram((fine, stuck), ("out",)), {}, time_limit=0.5)
+    assert caught.value.pass_name == "stuck"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("out[i] = x[i + 100000000];", "reads 'x' at element 100000000; it has 64 (64)"),
+        ("out[i] = x[int(i) - 100000];", "reads 'x' at element -100000; it has 64 (64)"),
+        ("out[i * 1000000 + 1000000] = 1;", "writes 'out' at element 1000000; it has 64 (64)"),
+        ("((device float*)x)[i + 3] = 1; out[i] = 1;", "writes to the input 'x' (element 3), which is read-only"),
+        ("device float* p = out; p -= (1l << 45); out[i] = *p;", "far outside of every array"),
+    ],
+)
+def test_an_index_far_outside_is_named_with_its_array(bench, body, says):
+    fault = bench.fault(I + body, **LAUNCH)
+    assert fault.stage == "bounds"
+    # Reads and writes are told apart where the processor says which it was.
+    assert says.replace("reads ", "").replace("writes ", "") in fault.message.replace("reads ", "").replace(
+        "writes ", ""
+    ).replace("touches ", "")
+
+
+def test_writing_just_outside_an_output_is_reported_with_its_name(bench):
+    for body in ("out[i + 1] = 1;", "out[int(i) - 1] = 1;", "other[i + 4000] = 1; out[i] = 1;"):
+        program = bench.bind(
+            I + body,
+            outputs={"out": ((64,), "float32"), "other": ((64,), "float32")},
+            grid=64,
+            threadgroup=64,
+        )
+        overruns = bench.device.run(program, {}, time_limit=20).overruns
+        assert overruns == (("other",) if "other" in body else ("out",))
+
+
+def test_going_past_threadgroup_memory_is_reported(bench):
+    for body in ("t[i + 16] = 1;", "t[i + 1] = 1;", "t[i * 100000] = 1;"):
+        fault = bench.fault(I + "threadgroup float t[64];" + body + "out[i] = t[0];", **LAUNCH)
+        assert fault.stage == "bounds"
+        assert "past its threadgroup memory" in fault.message
+
+
+def test_more_threadgroup_memory_than_the_profile_allows_is_refused(bench):
+    body = "threadgroup float4 t[{size}]; t[i] = x[i]; out[i] = t[i].x;"
+    bench.run(I + body.format(size=2048), **LAUNCH)
+    fault = bench.fault(I + body.format(size=2049), **LAUNCH)
+    assert (fault.stage, fault.pass_name) == ("memory", "kernel")
+    assert fault.message == "32784 bytes of threadgroup memory are declared; the limit is 32768"
+
+
+def test_threads_that_return_before_a_barrier_are_reported(bench):
+    fault = bench.fault(
+        I + "if (i >= 40) return;\n\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = 1;", **LAUNCH
+    )
+    assert (fault.stage, fault.line, fault.in_header) == ("divergence", 4, False)
+    assert "40 threads wait" in fault.message and "24 returned" in fault.message and "thread 40" in fault.message
+
+
+def test_threads_at_two_different_barriers_are_reported(bench):
+    header = "void wait() {\n  threadgroup_barrier(mem_flags::mem_threadgroup);\n}"
+    fault = bench.fault(
+        I + "if (i < 32) wait(); else\n threadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = 1;",
+        header=header,
+        **LAUNCH,
+    )
+    assert fault.stage == "divergence"
+    assert "line 2 of the header" in fault.message and "in line 3" in fault.message
+
+
+def test_threads_may_return_when_no_barrier_follows(bench):
+    source = I + "threadgroup_barrier(mem_flags::mem_device); out[i] = 0; if (i % 3) return; out[i] = simd_sum(1);"
+    out = bench.run(source, **LAUNCH)["out"]
+    np.testing.assert_array_equal(out, np.where(np.arange(64) % 3 == 0, np.where(np.arange(64) < 32, 11, 11), 0))
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="arm64 divides by zero without a fault")
+def test_dividing_an_integer_by_zero_is_a_crash(bench):
+    fault = bench.fault(I + "out[i] = int(i) / int(x[0]);", **LAUNCH)
+    assert (fault.stage, fault.message) == ("crash", "an integer was divided by zero")
+
+
+def test_recursion_without_end_is_a_crash(bench):
+    header = "float f(int n) { volatile float a[9]; a[n % 9] = n; return n < 0 ? 0.0f : f(n + 1) + a[0]; }"
+    fault = bench.fault(I + "out[i] = f(i);", header=header, **LAUNCH)
+    assert fault.stage == "crash"
+    assert "private memory" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "says"),
+    [
+        ('extern "C" int system(const char*);', "out[i] = system(0);", "'system' is declared but defined nowhere"),
+        ("void ksr_block(int) {}", "out[i] = 1;", "'ksr_block' is reserved"),
+        ('extern "C" void __tsan_read4(void*) {}', "out[i] = 1;", "'__tsan_read4' is reserved"),
+        ("#define ksr_here nothing", "out[i] = 1;", "'ksr_here' is reserved"),
+    ],
+)
+def test_names_that_reach_outside_are_refused(bench, header, body, says):
+    fault = bench.fault(I + body, header=header, **LAUNCH)
+    assert fault.stage == "compile"
+    assert says in fault.message
+
+
+def test_a_kernel_that_defines_library_functions_harms_only_itself(bench):
+    header = """
+    extern "C" __attribute__((visibility("default"))) void* malloc(unsigned long) { return 0; }
+    extern "C" __attribute__((visibility("default"))) float expf(float) { return 7; }
+    extern "C" __attribute__((visibility("default"))) void _exit(int) {}
+    """
+    out = bench.run(I + "out[i] = exp(x[0]) + expf(1);", header=header, **LAUNCH)["out"]
+    np.testing.assert_array_equal(out, [8.0] * 64)
+
+
+def test_inputs_stay_as_they_were(bench):
+    x = np.arange(64, dtype=np.float32)
+    bench.run(I + "out[i] = x[i] * 2;", **{**LAUNCH, "inputs": {"x": x}})
+    np.testing.assert_array_equal(x, np.arange(64))
+
+
+def test_a_missing_compiler_is_explained(tmp_path):
+    script = (
+        "from profiles.hardware import load_profile\n"
+        "from search.devices.simulator.device import SimulatorDevice\n"
+        "from search.devices.base import DeviceUnavailable\n"
+        "try:\n    SimulatorDevice(load_profile('apple-m1'))\nexcept DeviceUnavailable as error:\n    print(error)\n"
+    )
+    environment = {"PATH": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    cases = [({"CXX": "no-such-compiler"}, "the compiler in $CXX, 'no-such-compiler', does not run")]
+    if not importlib.util.find_spec("ziglang"):
+        cases.append(({}, "neither clang++ nor g++"))
+    for extra, says in cases:
+        answer = subprocess.run(
+            [sys.executable, "-c", script], env={**environment, **extra}, capture_output=True, text=True, timeout=60
+        )
+        assert says in answer.stdout, answer.stderr
