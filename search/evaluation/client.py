@@ -88,9 +88,22 @@ class EvaluatorProcess:
 
     async def _ask(self, program: Program, progress: Callable[[str], None]) -> Evaluation | None:
         """Return the worker's verdict, or None when the worker died."""
-        if self._worker is not None and self._worker.returncode is not None:
-            await self._kill()  # it ended between two evaluations, which is no fault of this program
-        worker = self._worker or await self._start()
+        heard = False
+
+        def note(text: str) -> None:
+            nonlocal heard
+            heard = True
+            progress(text)
+
+        waiting = self._worker
+        verdict = await self._converse(waiting or await self._start(), program, note)
+        if verdict is None and waiting is not None and not heard:
+            # It had ended between two evaluations, which is no fault of this program.
+            await self._kill()
+            verdict = await self._converse(await self._start(), program, progress)
+        return verdict
+
+    async def _converse(self, worker: Process, program: Program, progress: Callable[[str], None]) -> Evaluation | None:
         assert worker.stdin is not None
         # The same program always meets the same inputs, and another program other ones.
         seed = int(program.sha256[:8], 16)

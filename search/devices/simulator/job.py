@@ -29,7 +29,10 @@ PAGE = 16 << 10
 """Alignment of arrays and least size of a pad: the largest page of the machines that this runs on."""
 
 POISON = 0xFFD5
-"""Unwritten memory and pads, in 16-bit words: a NaN as float, half and bfloat, and an unlikely integer."""
+"""Unwritten memory and its pads, in 16-bit words: a NaN as float, half and bfloat, and an unlikely integer."""
+
+INPUT_PADS = 0xFFE6
+"""The pads of inputs: another NaN, so that copying what lies past an input to what lies past an output shows."""
 
 _MAX_ARRAYS, _MAX_PASSES, _MAX_BUFFERS = 256, 32, 64
 _PASS = struct.Struct(f"<17Q{KIND_SLOTS}Q")
@@ -180,7 +183,7 @@ def _fill(memory: mmap.mmap, slot: _Slot, inputs: Mapping[str, Array], *, zero: 
     With ``zero`` (only some threadgroups run, and later passes read what others left) zeros, which are safe indices.
     """
     begin = slot.offset - PAGE
-    np.frombuffer(memory, np.uint16, (slot.end - begin) // 2, begin)[:] = POISON
+    np.frombuffer(memory, np.uint16, (slot.end - begin) // 2, begin)[:] = POISON if slot.writable else INPUT_PADS
     content = np.frombuffer(memory, np.uint8, slot.spec.nbytes, slot.offset)
     shape = slot.array.shape
     if slot.buffer.what == SHAPE:
