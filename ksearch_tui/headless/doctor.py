@@ -49,7 +49,7 @@ def doctor(options: argparse.Namespace) -> int:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
         for finding in findings:
-            print(f"{_SIGNS[finding.state]} {finding.what:<14}{finding.detail}")
+            print(f"{_SIGNS[finding.state]} {finding.what:<18}{finding.detail}")
     return 1 if any(finding.state == BROKEN for finding in findings) else 0
 
 

@@ -11,7 +11,7 @@ from profiles.detect import local_profile
 from profiles.hardware import load_profile
 from search.assembly import proposer_names
 from search.config import RunConfig
-from search.devices.registry import default_device, device_names
+from search.devices.registry import METAL, default_device, device_names, open_device
 from search.problems.definition import built_in_names, load_problem
 
 DEFAULT_PROFILE = "apple-m3-max"
@@ -25,7 +25,9 @@ def device_and_profile(device: str, profile: str) -> tuple[str, str]:
         close = difflib.get_close_matches(device, device_names(), n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(device_names())}"
         raise CommandError(f"unknown device '{device}': {hint}", USAGE)
-    chosen = profile or (_this_machine() if device == "metal" else "") or DEFAULT_PROFILE
+    # What can't run here is refused before a session begins.
+    open_device(device, load_profile(profile or DEFAULT_PROFILE)).close()
+    chosen = profile or (_this_machine() if device == METAL else "") or DEFAULT_PROFILE
     return device, load_profile(chosen).name
 
 

@@ -26,8 +26,12 @@ def open_device(name: str, profile: HardwareProfile) -> Device:
     ``profile`` is the GPU that a simulated time is modelled for.
     """
     if name == METAL:
-        from search.devices.metal import MetalDevice
-
+        try:
+            from search.devices.metal import MetalDevice
+        except ImportError as error:
+            raise DeviceUnavailable(
+                f"MLX has no back end on this machine ({error}): install mlx on a Mac, mlx[cpu] or mlx[cuda13] on Linux"
+            ) from error
         return MetalDevice()
     if name == SIMULATOR:
         from search.devices.simulator.device import SimulatorDevice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -211,6 +212,30 @@ def test_a_session_that_cannot_be_written_is_refused_before_any_work(path: str, 
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(platform.system() == "Darwin", reason="a Mac has Metal")
+def test_a_device_that_this_machine_has_not_is_refused_before_a_session_begins(tmp_path: Path, home: Path) -> None:
+    session = tmp_path / "s.ksearch.toml"
+    done = ksearch("run", "softmax", "--device", "metal", "--session", str(session), home=home)
+    assert done.returncode == 1
+    assert "take the device 'simulator'" in done.stderr
+    assert not session.exists()
+
+
+def test_without_a_back_end_of_mlx_the_simulator_still_works(tmp_path: Path, home: Path) -> None:
+    broken = tmp_path / "mlx"
+    broken.mkdir()
+    (broken / "__init__.py").touch()
+    (broken / "core.py").write_text("raise ImportError('libmlx.so: cannot open shared object file')")
+    arguments = ("run", "softmax", "--budget", "1", "--session", str(tmp_path / "s.ksearch.toml"), "--device")
+    environ = {**environment(home), "PYTHONPATH": str(tmp_path)}
+    for device, code in (("simulator", 0), ("metal", 1)):
+        done = subprocess.run(
+            [sys.executable, "-m", "ksearch_tui.cli", *arguments, device], capture_output=True, text=True, env=environ
+        )
+        assert done.returncode == code, done.stderr
+    assert "mlx[cpu]" in done.stderr
 
 
 def test_an_existing_session_is_never_overwritten(finished: tuple[dict, Path], home: Path) -> None:
