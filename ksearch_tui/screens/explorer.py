@@ -1,0 +1,397 @@
+"""The explorer: a person steers a search while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.binding import BindingType
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.worker import Worker, WorkerError, WorkerState
+
+from ksearch_tui.editor import EditorError, discard_draft, edit_file, editor_command, write_draft
+from ksearch_tui.inert import one_line
+from ksearch_tui.keys import actions, bindings
+from ksearch_tui.paths import sessions_folder
+from ksearch_tui.screens.new_option import NewOptionDialog
+from ksearch_tui.screens.redirect import RedirectDialog
+from ksearch_tui.screens.run_screen import RunScreen
+from ksearch_tui.start_at import AtExplorer
+from ksearch_tui.widgets.status_line import StatusLine
+from ksearch_tui.wording import plural, times
+from search.events import Event
+from search.kernels.program import ProgramError
+from search.kernels.text import program_from_text, program_to_text
+from search.option import FAILED, OPEN, PROPOSED, PRUNED
+from search.rules import TreeError
+from search.tree import Tree
+from sessions.store import SessionStore
+
+if TYPE_CHECKING:
+    from search.engine import Engine
+
+# Changes of the tree are gathered this long before they are laid out.
+_TICK_SECONDS = 0.12
+_STOP_SECONDS = 5.0
+
+
+class ExplorerScreen(RunScreen):
+    """Opens the engine, records and shows its events, and turns keys into decisions."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("explorer", "browse")
+
+    class Refused(Message):
+        """The run could not be opened; the message says what is wrong."""
+
+        def __init__(self, start: AtExplorer, said: str) -> None:
+            super().__init__()
+            self.start, self.said = start, said
+
+    def __init__(
+        self,
+        start: AtExplorer,
+        open_engine: Callable[..., Awaitable[Engine]],
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__(start.config, start.tree or Tree())
+        self._start = start
+        self._open_engine = open_engine
+        self._clock = clock
+        self._opened_at = clock()
+        self._engine: Engine | None = None
+        self._store = start.store
+        self._engine_work: Worker[None] | None = None
+        self._stages: dict[str, str] = {}
+        self._asking: list[str] = []
+        self._seen_best = 0.0
+        self._disabled: frozenset[str] = frozenset()
+        self._changed = True
+
+    # -- the run -----------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Open the run once the first paint is out."""
+        super().on_mount()
+        self.set_interval(_TICK_SECONDS, self._tick)
+        self.call_after_refresh(self._open_run)
+
+    @work(group="open", exit_on_error=False)
+    async def _open_run(self) -> None:
+        self._say_doing("opening the problem")
+        store = self._store = self._store or self._create_session()
+        engine = await self._open_engine(self.config, tree=self._start.tree)
+        engine.subscribe(store.append)
+        engine.subscribe(self._on_event)
+        engine.on_progress(self._on_progress)
+        self._engine, self.run_state, self.problem = engine, engine.tree, engine.problem
+        if store.repair:
+            self.notify(store.repair, title="Session repaired", severity="warning", timeout=15, markup=False)
+        if self._start.autopilot and not engine.tree.autopilot:
+            engine.set_autopilot(True)
+        self._changed = True
+        self._start_engine(engine)
+
+    def _create_session(self) -> SessionStore:
+        path = self._start.session_path
+        if path.parent == sessions_folder():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return SessionStore.create(path, self.config)
+
+    def _start_engine(self, engine: Engine) -> None:
+        self._engine_work = self.run_worker(engine.run(), group="engine", exit_on_error=False)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Say what went wrong in a worker; the session stays open."""
+        worker = event.worker
+        if event.state is WorkerState.ERROR and worker.error is not None:
+            if worker.group == "open":
+                self._let_go()
+                self.post_message(self.Refused(self._start, self._sentence(worker.error)))
+                return
+            title = "The run stopped" if worker.group == "engine" else "That did not work"
+            text = self._sentence(worker.error)
+            if worker.group == "engine":
+                text += "\nWhat is recorded is safe."
+            self.notify(text, title=title, severity="error", timeout=20, markup=False)
+        if event.state in (WorkerState.ERROR, WorkerState.SUCCESS, WorkerState.CANCELLED):
+            self._stages = {}
+            self._changed = True
+
+    @staticmethod
+    def _sentence(error: BaseException) -> str:
+        from ksearch_tui.headless.errors import explain
+
+        message = explain(error)[1] if isinstance(error, Exception) else None
+        return one_line(message or f"{type(error).__name__}: {error}")
+
+    def _on_event(self, event: Event) -> None:
+        """Have the next tick show an event; it is in the session file already."""
+        self._changed = True
+        if event.kind in ("evaluated", "failed", "cancelled"):
+            self._stages.pop(event["option"], None)
+        self._announce(event)
+
+    def _announce(self, event: Event) -> None:
+        """Show a toast for what a person may be waiting for."""
+        if event.kind == "evaluated" and event["outcome"] == "passed":
+            best = self.run_state.best()
+            speedup = self.run_state.speedup(best.id) if best else 0.0
+            if best is not None and best.parent and speedup > self._seen_best:
+                self.notify(
+                    f"{one_line(best.title)}: {times(speedup)} naive", title="New best", timeout=4, markup=False
+                )
+            self._seen_best = max(self._seen_best, speedup)
+        elif event.kind == "failed":
+            title = one_line(self.run_state[event["option"]].title)
+            self.notify(f"{title}: {one_line(event['reason'])}", title="Failed", severity="warning", markup=False)
+        elif event.kind == "stopped":
+            self.notify(one_line(event["reason"]), title="The run stopped", timeout=8, markup=False)
+
+    def _on_progress(self, option: str, stage: str) -> None:
+        self._stages[option] = stage
+        self._say_doing()
+
+    def _tick(self) -> None:
+        if self._changed:
+            self._changed = False
+            self.refresh_run()
+            self._say_doing()
+            self.option_changed()
+
+    def _say_doing(self, text: str = "") -> None:
+        """Say on the bottom line what is waited for: a request, or what is evaluated."""
+        if not text and self._asking:
+            text = self._asking[-1]
+        if not text and self._engine is not None:
+            running = [name for name, option in self.run_state.options.items() if option.running]
+            if running:
+                text = f"{one_line(self.run_state[running[0]].title)}: {self._stages.get(running[0], 'writing')}"
+        status = self.query_one(StatusLine)
+        status.set_doing(text)
+        status.set_hint(self._hint())
+
+    def _hint(self) -> str:
+        tree = self.run_state
+        if self._engine is None or tree.autopilot or tree.stopped:
+            return ""
+        if tree.paused:
+            return "paused: space goes on"
+        if {option.status for option in tree.frontier()} == {PROPOSED}:
+            return "your turn: a approves an option, A lets the policy decide"
+        return ""
+
+    def elapsed(self) -> float:
+        """Return the seconds since the explorer was opened."""
+        return self._clock() - self._opened_at
+
+    async def close_run(self) -> None:
+        """Stop the engine, wait until it has let go of its evaluator, and close the session."""
+        running = self._engine_work
+        if self._engine is not None and running is not None and running.is_running:
+            self._engine.stop("quit")
+            with contextlib.suppress(TimeoutError, WorkerError):
+                await asyncio.wait_for(running.wait(), _STOP_SECONDS)
+            running.cancel()
+        self._let_go()
+
+    @property
+    def session(self) -> Path | None:
+        """The session's file, None when none could be opened."""
+        return self._store.path if self._store is not None else None
+
+    def _let_go(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    # -- which actions there are -------------------------------------------------------------------------------------
+
+    def option_changed(self) -> None:
+        """Grey out what can't be done with the option under the cursor."""
+        disabled = frozenset(action.name for action in actions("explorer") if not self._possible(action.name))
+        if disabled != self._disabled:
+            self._disabled = disabled
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disable what `option_changed` greyed out."""
+        return None if action in self._disabled else super().check_action(action, parameters)
+
+    def _possible(self, action: str) -> bool:
+        option = self.option
+        if action in ("fold", "unfold", "top", "bottom"):
+            return True
+        if self._engine is None or option is None:
+            return False
+        if action == "undo":
+            return self.run_state.last_undoable() is not None
+        if action in ("pause", "autopilot"):
+            return True
+        needs = {
+            "approve": lambda: option.status in (PROPOSED, PRUNED),
+            "prune": lambda: bool(option.parent) and not option.pruned,
+            "edit": lambda: option.status in OPEN or option.status == FAILED,
+            "redirect": lambda: option.status not in (PRUNED, FAILED),
+            "more": lambda: option.passing is not None and not option.pruned,
+            "new_option": lambda: not option.pruned and option.status != FAILED,
+        }
+        return needs[action]() if action in needs else True
+
+    def action_top(self) -> None:
+        """Go to the first line of what has the focus."""
+        self._list().action_scroll_home()
+
+    def action_bottom(self) -> None:
+        """Go to the last line of what has the focus."""
+        self._list().action_scroll_end()
+
+    def _list(self) -> ScrollView:
+        return self.focused if isinstance(self.focused, ScrollView) else self.options
+
+    # -- decisions ---------------------------------------------------------------------------------------------------
+
+    def _decide(self, decide: Callable[[Engine, str], object]) -> bool:
+        """Do something with the option under the cursor; say so when the engine refuses."""
+        from search.engine import EngineError
+
+        if self._engine is None or self.option is None:
+            return False
+        try:
+            decide(self._engine, self.option.id)
+        except (EngineError, TreeError) as error:
+            self._refused(error)
+            return False
+        return True
+
+    def _refused(self, error: Exception) -> None:
+        self.notify(one_line(str(error)), severity="warning", markup=False)
+
+    def action_approve(self) -> None:
+        """Have the option written and evaluated."""
+        self._decide(lambda engine, option: engine.approve(option))
+
+    def action_prune(self) -> None:
+        """Drop the option and what is under it."""
+        self._decide(lambda engine, option: engine.prune(option))
+
+    def action_pin(self) -> None:
+        """Pin or unpin the option."""
+        pinned = self.option is not None and self.option.pinned
+        self._decide(lambda engine, option: engine.unpin(option) if pinned else engine.pin(option))
+
+    def action_undo(self) -> None:
+        """Take back the last decision."""
+
+        def undo(engine: Engine, option: str) -> None:
+            self.notify(one_line(engine.undo()), title="Taken back", timeout=4, markup=False)
+
+        self._decide(undo)
+
+    def action_pause(self) -> None:
+        """Pause or go on; a run that stopped is started again."""
+        engine = self._engine
+        if engine is None:
+            return
+        if self._engine_work is None or not self._engine_work.is_running:
+            self._start_engine(engine)
+        elif self.run_state.paused:
+            self._decide(lambda engine, option: engine.resume())
+        else:
+            self._decide(lambda engine, option: engine.pause())
+
+    def action_autopilot(self) -> None:
+        """Switch autopilot."""
+        on = not self.run_state.autopilot
+        self._decide(lambda engine, option: engine.set_autopilot(on))
+
+    # -- asking the proposer -----------------------------------------------------------------------------------------
+
+    @work(group="ask", exit_on_error=False)
+    async def action_more(self) -> None:
+        """Ask for more options under the one under the cursor."""
+        engine, option = self._engine, self.option
+        if engine is None or option is None:
+            return
+        found = await self._ask(f"asking for options under {one_line(option.title)}", engine.propose(option.id))
+        text = (
+            f"{plural(found, 'new option')} under {one_line(option.title)}"
+            if found
+            else "Nothing more to propose here."
+        )
+        self.notify(text, markup=False)
+
+    async def _ask(self, doing: str, request: Awaitable[int]) -> int:
+        self._asking.append(doing)
+        self._say_doing()
+        try:
+            return await request
+        finally:
+            self._asking.remove(doing)
+            self._changed = True
+
+    @work(group="ask", exit_on_error=False)
+    async def action_redirect(self) -> None:
+        """Ask in words for a direction; show the question that comes back, if one does."""
+        engine, option = self._engine, self.option
+        if engine is None or option is None:
+            return
+        said = await self.app.push_screen_wait(
+            RedirectDialog(one_line(option.title), lambda guidance: engine.redirect(option.id, guidance))
+        )
+        if said is not None:
+            found = len(said.proposals)
+            text = f"{plural(found, 'option')} follow it" if found else "Nothing new follows; the guidance is kept."
+            self.notify(text, title="Redirected", markup=False)
+            self._changed = True
+
+    @work(group="ask", exit_on_error=False)
+    async def action_new_option(self) -> None:
+        """Add an option of one's own under the one under the cursor."""
+        engine, parent = self._engine, self.option
+        if engine is None or parent is None:
+            return
+        wanted = await self.app.push_screen_wait(NewOptionDialog(one_line(parent.title)))
+        if wanted is None:
+            return
+        added: list[str] = []
+
+        def add(engine: Engine, option: str) -> None:
+            added.append(engine.add(parent.id, wanted.title, wanted.why))
+
+        if self._decide(add):
+            self.refresh_run()
+            self.options.choose(added[0])
+            self.notify("Added. a has it written, e lets you write it.", timeout=6, markup=False)
+
+    # -- editing -----------------------------------------------------------------------------------------------------
+
+    @work(group="edit", exclusive=True, exit_on_error=False)
+    async def action_edit(self) -> None:
+        """Open the option's program in a person's editor and run what comes back."""
+        from search.engine import EngineError
+
+        engine, option = self._engine, self.option
+        if engine is None or option is None:
+            return
+        draft = None
+        try:
+            editor_command()
+            text = program_to_text(await engine.draft(option.id))
+            draft = write_draft(text, f"{option.id}.metal")
+            edited = await edit_file(self.app, draft)
+            if edited != text:
+                engine.edit(option.id, program_from_text(edited))
+        except (EditorError, EngineError, ProgramError, TreeError) as error:
+            kept = f"\nYour text is kept in {draft}" if draft is not None else ""
+            said = f"{one_line(str(error))}{kept}"
+            self.notify(said, title="Not edited", severity="error", timeout=30, markup=False)
+            return
+        discard_draft(draft)
+        if edited == text:
+            self.notify("Nothing was changed.", markup=False)
+        else:
+            self.notify("Your program runs when its turn comes.", title="Taken over", markup=False)

@@ -1,0 +1,67 @@
+"""The words, signs and figures that the screen, the log and the dialogs share."""
+
+from __future__ import annotations
+
+from search.config import RunConfig
+from search.devices.base import MEASURED, MODELLED
+from search.evaluation.record import Failure
+from search.events import AUTOPILOT, ENGINE, PERSON
+from search.tree import APPROVED, FAILED, PASSED, PROPOSED, PRUNED, RUNNING
+
+STATUS_SIGNS = {PROPOSED: "?", APPROVED: "●", RUNNING: "◐", PASSED: "✓", FAILED: "✗", PRUNED: "–"}
+STATUS_STYLES = {
+    PROPOSED: "$text-accent",
+    APPROVED: "$text-warning",
+    RUNNING: "bold $text-warning",
+    PASSED: "$text-success",
+    FAILED: "$text-error",
+    PRUNED: "$foreground 50%",
+}
+_WHO = {PERSON: "you", AUTOPILOT: "autopilot", ENGINE: "the engine"}
+_CONFIDENCE_CELLS = 4
+
+
+def who(by: str) -> str:
+    """Return how a person reads the author of an event."""
+    return _WHO.get(by, by)
+
+
+def confidence_bar(confidence: float) -> str:
+    """Return a confidence of 0..1 as four cells."""
+    filled = round(confidence * _CONFIDENCE_CELLS)
+    return "▮" * filled + "▯" * (_CONFIDENCE_CELLS - filled)
+
+
+def times(speedup: float) -> str:
+    """Return a speedup such as ``2.05×``; an em dash where there is none."""
+    if speedup <= 0:
+        return "—"
+    return f"{speedup:.2f}×" if speedup < 100 else f"{speedup:.0f}×"
+
+
+def duration(seconds: float) -> str:
+    """Return whole seconds as ``hh:mm:ss``."""
+    whole = max(0, int(seconds))
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def device_label(config: RunConfig) -> str:
+    """Return the device and what its times are, such as ``simulator → apple-m3-max (modelled)``."""
+    kind = MODELLED if config.device == "simulator" else MEASURED
+    return f"{config.device} → {config.profile} ({kind})"
+
+
+def failure_sentence(failure: Failure) -> str:
+    """Return a failure with the place where it happened."""
+    places = (
+        f"pass '{failure.pass_name}'" if failure.pass_name else "",
+        f"line {failure.line}" if failure.line is not None else "",
+        f"workload '{failure.workload}'" if failure.workload else "",
+    )
+    where = ", ".join(place for place in places if place)
+    return f"{failure.stage}{f' ({where})' if where else ''}: {failure.message}"
+
+
+def plural(count: int, word: str) -> str:
+    """Return ``count`` with ``word`` in its number."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
