@@ -32,6 +32,8 @@ class HardwareProfile:
     - ``slc_mb``: last-level cache, MiB. ``cache_bandwidth_gbs``: on-chip cache to all cores together, GB/s.
       ``cache_latency_ns``/``memory_latency_ns``: of a load that hits that cache, and of one that goes to DRAM.
       ``cache_line_bytes``.
+    - ``l1_bytes``: first-level cache of one core; with ``dynamic_caching``, what threadgroups leave free of the core's
+      other memory serves as cache too. ``l1_bytes_per_cycle``: what it moves of one line. ``l1_latency_ns``.
     - ``threadgroup_memory_bytes``: limit for one threadgroup; ``threadgroup_memory_per_core_bytes``: shared by all
       threadgroups that one core runs at a time. ``threadgroup_words``: 4-byte words moved per core and cycle.
     - ``fp32_flops``, ``fp16_flops``, ``matrix_fp16_flops``: peak FLOPs; ``simdgroup_matrix_flops``: what
@@ -39,6 +41,7 @@ class HardwareProfile:
     - ``special``: evaluations of each special function.
     - ``simd_shuffle_cycles``, ``simd_reduction_cycles``: one simdgroup's operation on one of ``schedulers`` per core.
       ``dependent_issue_cycles``: between two instructions of one simdgroup that can't overlap further.
+    - ``register_file_bytes``: of one core. ``max_registers``: 32-bit ones that a thread can have; the rest spills.
     - ``barrier_cycles``: one threadgroup barrier. ``max_threads_per_core``: in flight. ``simd_width``: lanes.
     - ``dispatch_us``: cost of one dependent dispatch, microseconds.
     - ``confidence``: by field, ``high``, ``medium`` or ``low``. ``notes``: sources.
@@ -56,6 +59,10 @@ class HardwareProfile:
     memory_latency_ns: float
     slc_mb: float
     cache_line_bytes: int
+    l1_bytes: int
+    l1_bytes_per_cycle: int
+    l1_latency_ns: float
+    dynamic_caching: bool
     threadgroup_memory_bytes: int
     threadgroup_memory_per_core_bytes: int
     fp32_flops: float
@@ -70,6 +77,8 @@ class HardwareProfile:
     threadgroup_words: float
     barrier_cycles: float
     max_threads_per_core: int
+    register_file_bytes: int
+    max_registers: int
     dispatch_us: float
     simd_width: int
     confidence: Mapping[str, str]
@@ -129,13 +138,18 @@ def _check(path: Path, data: Mapping[str, Any]) -> None:
         kind = fields[key]
         if kind == "str" and not isinstance(value, str):
             raise ProfileError(f"{path}: {key} must be a text, and it is {value!r}")
+        if kind == "bool" and not isinstance(value, bool):
+            raise ProfileError(f"{path}: {key} must be true or false, and it is {value!r}")
         if kind in ("int", "float") and not _is_positive(value, whole=kind == "int"):
             number = "positive whole number" if kind == "int" else "positive number"
             raise ProfileError(f"{path}: {key} must be a {number}, and it is {value!r}")
     if data["dram_efficiency"] > 1:
         raise ProfileError(f"{path}: dram_efficiency is a share of bandwidth_gbs, at most 1")
-    if data["memory_latency_ns"] < data["cache_latency_ns"]:
-        raise ProfileError(f"{path}: memory_latency_ns must not be below cache_latency_ns")
+    if not data["l1_latency_ns"] <= data["cache_latency_ns"] <= data["memory_latency_ns"]:
+        raise ProfileError(f"{path}: l1_latency_ns, cache_latency_ns, memory_latency_ns must not fall")
+    block, line = data["l1_bytes_per_cycle"], data["cache_line_bytes"]
+    if block & (block - 1) or line & (line - 1) or not 16 <= block <= line:
+        raise ProfileError(f"{path}: l1_bytes_per_cycle and cache_line_bytes must be powers of two, 16 <= l1 <= line")
     special = data["special"]
     if not isinstance(special, dict) or not special or not all(_is_positive(rate) for rate in special.values()):
         raise ProfileError(f"{path}: special must give each function a positive rate per core and cycle")

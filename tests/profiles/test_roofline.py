@@ -9,7 +9,7 @@ import pytest
 
 from profiles.counts import PassCounts
 from profiles.hardware import HardwareProfile, load_profile
-from profiles.roofline import TERMS, dram_bytes, least_seconds, modelled_pass, occupancy
+from profiles.roofline import TERMS, dram_bytes, hit_share, least_seconds, missed_bytes, modelled_pass, occupancy
 
 MIB = 2**20
 
@@ -26,6 +26,10 @@ GPU = HardwareProfile(
     memory_latency_ns=300.0,
     slc_mb=1.0,
     cache_line_bytes=128,
+    l1_bytes=8192,
+    l1_bytes_per_cycle=64,
+    l1_latency_ns=50.0,
+    dynamic_caching=False,
     threadgroup_memory_bytes=32768,
     threadgroup_memory_per_core_bytes=65536,
     fp32_flops=256.0,
@@ -40,6 +44,8 @@ GPU = HardwareProfile(
     threadgroup_words=16.0,
     barrier_cycles=20.0,
     max_threads_per_core=1024,
+    register_file_bytes=131072,
+    max_registers=128,
     dispatch_us=5.0,
     simd_width=32,
     confidence={},
@@ -93,6 +99,7 @@ def copy_of(bytes_each_way: float, **counts: Any) -> PassCounts:
         (work(simd_shuffles=1e7), "simd", 0.5),  # 2e7 scheduler cycles on 40 schedulers
         (work(simd_reductions=1e7), "simd", 4.0),
         (work(threadgroup_bank_cycles=5e6), "threadgroup", 1.0),  # 16 of 32 words a cycle: twice as long
+        (work(device_blocks=1e7), "l1", 1.0),  # one a cycle on each of 10 cores at 1 GHz
         (work(barriers=1e6), "latency", 0.5),  # 2e7 cycles, 10 cores with 4 threadgroups each
         (NOTHING, "dispatch", 0.005),
     ],
@@ -141,6 +148,32 @@ def test_occupancy_follows_thread_slots_threadgroup_memory_and_the_grid(counts, 
     assert (lie.cores, lie.threadgroups, lie.simdgroups) == (cores, threadgroups, simdgroups)
 
 
+# Threads of one threadgroup at most, by registers of 16 bits: Mesa's table for Apple's GPUs (agx_performance.c).
+MESA = [(104, 1024), (112, 896), (128, 832), (136, 768), (144, 704), (160, 640), (184, 576), (208, 512), (232, 448)]
+
+
+@pytest.mark.parametrize(("halves", "threads"), [*MESA, (256, 384)])
+def test_registers_leave_as_many_threads_as_mesa_s_driver_knows(halves, threads):
+    counts = work(threads_per_threadgroup=32, threadgroups=10_000_000, registers_per_thread=halves // 2)
+    assert occupancy(counts, load_profile("apple-m1")).simdgroups * 32 == threads
+
+
+@pytest.mark.parametrize(
+    ("registers", "simdgroups"),
+    [(0, 32), (32, 32), (33, 24), (64, 16), (128, 8), (500, 8)],  # 131072 bytes: 1024 threads of 32, 512 of 64 ...
+)
+def test_occupancy_falls_with_registers_down_to_as_many_as_a_thread_can_have(registers, simdgroups):
+    assert occupancy(work(registers_per_thread=registers), GPU).simdgroups == simdgroups
+
+
+def test_dynamic_caching_makes_a_cache_of_free_registers():
+    # 8 simdgroups of 64 registers take 64 KiB, half of the file: 64 lines + 512 (threadgroup memory) + 512, 136 each.
+    dynamic = dataclasses.replace(GPU, dynamic_caching=True)
+    reread = work(threadgroups=10, registers_per_thread=64, device_read_bytes=10.0, read_reuse=(*[0.0] * 135, 8.0))
+    assert missed_bytes(reread, dynamic) == pytest.approx(2.0)
+    assert missed_bytes(dataclasses.replace(reread, registers_per_thread=72), dynamic) > 2.1
+
+
 def test_one_simdgroup_a_core_waits_for_its_own_results():
     # A quarter simdgroup a scheduler where four hide the latency: 16 times as long, 15 of them waiting.
     modelled = modelled_pass(work(flops=2.56e9, threadgroups=10, threads_per_threadgroup=32), GPU)
@@ -158,7 +191,8 @@ def test_few_loads_in_flight_leave_memory_waiting():
 
 
 def test_loads_that_hit_the_cache_wait_less():
-    # A tenth of the bytes comes from DRAM: 100 + 0.1 * 200 = 120 ns, so 6 ms, less what memory and cache are busy.
+    # All bytes leave the core, a tenth comes from DRAM: 100 + 0.1 * 200 = 120 ns, so 6 ms, less what memory and cache
+    # are busy.
     reread = work(
         device_read_bytes=10e5,
         footprint_read_bytes=1e5,
@@ -168,6 +202,56 @@ def test_loads_that_hit_the_cache_wait_less():
     )
     busy = max(1e5 / 50e9, 10e5 / 320e9)
     assert modelled_pass(reread, GPU).terms["latency"] == pytest.approx(6e-3 - busy)
+
+
+def test_loads_that_hit_the_core_s_own_cache_wait_least():
+    # One simdgroup a core has all 64 lines, so 9 of 10 bytes come back in time: 50 + 0.1 * 50 + 0.1 * 200 = 75 ns.
+    reread = work(
+        device_read_bytes=10e5,
+        footprint_read_bytes=1e5,
+        read_reuse=(*[0.0] * 40, 9e5),
+        threadgroups=10,
+        threads_per_threadgroup=32,
+        device_simd_accesses=1e6,
+    )
+    assert modelled_pass(reread, GPU).terms["latency"] == pytest.approx(75e-9 * 1e6 / 20 - 1e5 / 50e9)
+
+
+@pytest.mark.parametrize(
+    ("depth", "lines", "share"),
+    [(0, 1.0, 1.0), (9, 10.0, 1.0), (10, 1000.0, 1.0), (19, 10.0, 0.2032), (29, 10.0, 0.0595), (99, 1.0, 0.0)],
+)
+def test_a_line_stays_as_long_as_all_that_are_touched_meanwhile_fit_and_ever_less_likely_beyond(depth, lines, share):
+    # Twice as many lines as fit: m = 1 - exp(-2 m) has the solution 0.7968; three times: 0.9405.
+    assert hit_share(depth, lines) == pytest.approx(share, abs=1e-4)
+
+
+def test_simdgroups_in_flight_share_the_first_level_cache():
+    # 64 lines for the 32 simdgroups of 4 threadgroups of 256: two each. Four of eight saved bytes need more than that:
+    # those behind three lines are 4/2 times too many (0.2032 of them hit), those behind 200 don't hit at all.
+    reread = work(device_read_bytes=10.0, read_reuse=(1.0, 1.0, 0.0, 2.0, *[0.0] * 196, 2.0), write_reuse=(0.0, 2.0))
+    reread = dataclasses.replace(reread, device_write_bytes=2.0)
+    assert missed_bytes(reread, GPU) == pytest.approx(12.0 - 4.0 - 2 * 0.2032, abs=1e-3)
+    alone = dataclasses.replace(reread, threadgroups=10, threads_per_threadgroup=32)
+    assert missed_bytes(alone, GPU) == pytest.approx(12.0 - 6.0 - 2 * hit_share(200, 64.0))
+
+
+def test_dynamic_caching_makes_a_cache_of_free_threadgroup_memory():
+    # 64 lines and 512 that no threadgroup uses, for 32 simdgroups: 18 each. With 32 KiB a threadgroup nothing is free.
+    dynamic = dataclasses.replace(GPU, dynamic_caching=True)
+    reread = work(device_read_bytes=10.0, read_reuse=(*[0.0] * 17, 8.0))
+    assert missed_bytes(reread, GPU) > 9.9
+    assert missed_bytes(reread, dynamic) == pytest.approx(2.0)
+    full = dataclasses.replace(reread, threadgroup_memory_bytes=32768)
+    assert missed_bytes(full, dynamic) == missed_bytes(full, GPU)
+
+
+def test_what_a_simdgroup_comes_back_to_itself_stays_in_the_last_level_cache():
+    # 10 MiB in flight don't fit 1 MiB, but what 80 simdgroups walk over again at depth 40 does: 8192 lines, 102 each.
+    reread = work(
+        device_read_bytes=30 * MIB, footprint_read_bytes=10 * MIB, threadgroups=10, read_reuse=(*[0.0] * 40, 20.0 * MIB)
+    )
+    assert dram_bytes(reread, GPU) == pytest.approx(10 * MIB)
 
 
 def test_what_is_read_again_misses_as_far_as_the_working_set_exceeds_the_cache():

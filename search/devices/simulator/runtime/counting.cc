@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reuse.h"
 #include "scheduler.h"
 
 namespace {
@@ -15,6 +16,7 @@ constexpr ksr_u32 kRecent = 8;
 constexpr ksr_u32 kWidest = 16;
 
 ksr_counting* counting;
+ksr_reuse reuse[KSR_MAX_SIMDGROUPS];
 
 // One access of a simdgroup: the lanes that make it, where each begins, and how many bytes each moves.
 struct Column {
@@ -32,32 +34,48 @@ struct Column {
 Column recent[kRecent];
 ksr_u32 recents, oldest;  // how many, and where the oldest stands in the ring
 
-void count_device(ksr_worker* worker, const Column& column) {
-    const ksr_u32 line_bits = counting->line_bits;
-    ksr_u64 lines[KSR_SIMD_WIDTH * 2];
-    ksr_u32 found = 0;
-    ksr_u64 last = ~0ull;
-    for (ksr_u32 i = 0; i < column.count; ++i) {
-        ksr_u64 end = (column.address[i] + column.bytes - 1) >> line_bits;
-        for (ksr_u64 line = column.address[i] >> line_bits; line <= end; ++line) {
-            if (line == last) continue;
-            last = line;
-            ksr_u32 j = 0;
-            while (j < found && lines[j] != line) ++j;
-            if (j == found) lines[found++] = line;
+// Numbers without repeats.
+struct Distinct {
+    ksr_u64 number[KSR_SIMD_WIDTH * 2];
+    ksr_u64 highest;
+    ksr_u32 count;
+
+    void add(ksr_u64 another) {
+        if (!count || another > highest) {  // as it is where lanes go upwards
+            highest = another;
+        } else {
+            for (ksr_u32 i = count; i-- > 0;)
+                if (number[i] == another) return;
         }
+        number[count++] = another;
     }
-    (column.write ? worker->counters.device_write_lines : worker->counters.device_read_lines) += found;
+};
+
+void count_device(ksr_worker* worker, const Column& column) {
+    const ksr_u32 line_bits = counting->line_bits, block_bits = counting->block_bits;
+    Distinct blocks, lines;
+    blocks.count = lines.count = 0;
+    for (ksr_u32 i = 0; i < column.count; ++i) {
+        ksr_u64 end = (column.address[i] + column.bytes - 1) >> block_bits;
+        for (ksr_u64 block = column.address[i] >> block_bits; block <= end; ++block) blocks.add(block);
+    }
+    for (ksr_u32 i = 0; i < blocks.count; ++i) lines.add(blocks.number[i] >> (line_bits - block_bits));
     ++worker->counters.device_accesses;
-    for (ksr_u32 j = 0; j < found; ++j) {
-        ksr_address address = lines[j] << line_bits, end = (lines[j] + 1) << line_bits;
+    worker->counters.device_blocks += blocks.count;
+    ksr_u64* by_depth = column.write ? worker->counters.device_write_lines : worker->counters.device_read_lines;
+    ksr_reuse& before = reuse[worker->simdgroup->first_thread / KSR_SIMD_WIDTH];
+    const ksr_u64 first_line = worker->device_begin >> line_bits;
+    for (ksr_u32 j = 0; j < lines.count; ++j)
+        ++by_depth[before.touch(ksr_u32(lines.number[j] - first_line), column.write)];
+    for (ksr_u32 j = 0; j < lines.count; ++j) {
+        ksr_address address = lines.number[j] << line_bits, end = (lines.number[j] + 1) << line_bits;
         for (ksr_u32 a = 0; a < counting->arrays; ++a) {
             ksr_counted_array& array = counting->array[a];
             if (end <= array.begin || address >= array.end) continue;
             (column.write ? array.written : array.read) = true;
             ksr_u8* bitmap = column.write ? array.written_lines : array.read_lines;
             if (!bitmap) continue;
-            ksr_u64 line = lines[j] - (array.begin >> line_bits);
+            ksr_u64 line = lines.number[j] - (array.begin >> line_bits);
             bitmap[line / 8] |= ksr_u8(1u << line % 8);
         }
     }
@@ -214,6 +232,10 @@ ksr_u32 take_together(ksr_worker* worker) {
 }  // namespace
 
 void ksr_count_with(ksr_counting* with) { counting = with; }
+
+void ksr_forget_lines() {
+    for (ksr_reuse& simdgroup : reuse) simdgroup.held = 0;
+}
 
 void ksr_flush_log(ksr_worker* worker, bool together) {
     ksr_u32 agreed = strayed && strayed->instructions ? 0 : take_together(worker);

@@ -12,10 +12,13 @@ struct ksr_counted_array {
 };
 
 struct ksr_counting {
-    ksr_u32 line_bits;  // a cache line has 2^line_bits bytes
+    ksr_u32 line_bits;   // a cache line has 2^line_bits bytes
+    ksr_u32 block_bits;  // a core's first-level cache moves 2^block_bits bytes of one line in a cycle
     ksr_u32 arrays;
     ksr_counted_array* array;
 };
 
 // Sets what ksr_flush_log counts against.
 void ksr_count_with(ksr_counting* counting);
+// Empties the first-level caches: another threadgroup starts.
+void ksr_forget_lines();

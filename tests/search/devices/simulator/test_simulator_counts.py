@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from search.devices.simulator.toolchain import find_compiler
+
 X = np.arange(1024, dtype=np.float32)
 OUT = {"out": ((1024,), "float32")}
 I = "uint i = thread_position_in_grid.x, t = thread_index_in_threadgroup;\n"  # noqa: E741
@@ -45,6 +47,76 @@ def test_device_reads_cost_the_cache_lines_that_a_simdgroup_touches(bench, divid
     assert counts.device_write_bytes == 32 * 128
     assert counts.device_simd_accesses == 64
     assert counts.footprint_write_bytes == 4096
+
+
+@pytest.mark.parametrize(("divide", "times", "blocks"), [(1, 1, 2), (2, 1, 1), (1, 16, 32), (1, 32, 32), (32, 1, 1)])
+def test_the_first_level_cache_moves_64_bytes_of_one_line_at_a_time(bench, divide, times, blocks):
+    numbers = {"divide": np.array(divide, np.int32), "times": np.array(times, np.int32)}
+    counts = bench.counts(I + "out[i] = x[i / divide * times % 1024];", **{**LAUNCH, "inputs": {"x": X, **numbers}})
+    assert counts.device_blocks == 32 * (blocks + 2)  # 32 simdgroups, which write 32 floats each
+
+
+def test_a_lane_that_walks_its_own_line_comes_back_to_it_after_those_of_the_others(bench):
+    # Each of 32 lanes reads the 32 floats of its own line: all but the first time, 31 other lines lie between.
+    source = I + "float v = 0; for (int k = 0; k < n; ++k) v += x[i * 32 + k]; out[i] = v;"
+    launch = {"outputs": {"out": ((32,), "float32")}, "grid": 32, "threadgroup": 32}
+    counts = bench.counts(source, inputs={"x": X, "n": np.array(32, np.int32)}, **launch)
+    assert counts.device_read_bytes == 32 * 32 * 128
+    assert counts.read_reuse[31] == sum(counts.read_reuse) == 31 * 32 * 128
+    assert sum(counts.write_reuse) == 0
+
+
+def test_what_is_written_again_is_saved_by_a_cache_that_held_it_all_the_time(bench):
+    # Between two writes of its line a simdgroup reads one other line (of x), so a cache of two lines holds it.
+    source = I + "for (int k = 0; k < n; ++k) out[i] += x[k];"
+    launch = {"outputs": {"out": ((32,), "float32")}, "grid": 32, "threadgroup": 32}
+    counts = bench.counts(source, inputs={"x": X, "n": np.array(10, np.int32)}, **launch)
+    assert counts.device_write_bytes == 10 * 128
+    assert counts.write_reuse[1] == sum(counts.write_reuse) == 9 * 128
+
+
+def test_threadgroups_do_not_profit_from_what_those_before_them_read(bench):
+    counts = bench.counts("out[thread_position_in_grid.x] = x[0] + x[1];", **LAUNCH)  # one load of two floats
+    assert counts.device_read_bytes == 32 * 128
+    assert sum(counts.read_reuse) == 0
+
+
+def test_loops_of_a_fixed_length_are_unrolled_so_that_neighbouring_loads_are_one(bench):
+    fixed, open_ended = (
+        bench.counts(
+            I
+            + f"float v = 0; for (int r = 0; r < n; ++r) for (int k = 0; k < {end}; ++k) v += x[r * 32 + k]; y[i] = v;",
+            inputs={"x": X, "n": np.array(32, np.int32)},
+            outputs={"y": ((1024,), "float32")},
+            grid=1024,
+            threadgroup=64,
+        )
+        for end in ("32", "n")
+    )
+    assert fixed.device_simd_accesses == 32 * (32 * 32 / 4 + 1)
+    assert open_ended.device_simd_accesses == 32 * (32 * 32 + 1)
+
+
+ROW = """
+float sums[{size}];
+for (int d = 0; d < {size}; ++d) sums[d] = 0.0f;
+for (int k = 0; k < n; ++k)
+    for (int d = 0; d < {size}; ++d) sums[d] = sums[d] * 0.5f + x[(k * {size} + d) % 1024];
+for (int d = 0; d < {size}; ++d) out[i * {size} + d] = sums[d];
+"""
+
+
+@pytest.mark.skipif(find_compiler().zig, reason="zig does not write what a stack frame takes")
+@pytest.mark.parametrize(("size", "least", "most"), [(4, 16, 40), (64, 64, 112), (128, 128, 176)])
+def test_a_row_of_private_values_takes_as_many_registers(bench, size, least, most):
+    counts = bench.counts(
+        I + ROW.format(size=size),
+        inputs={"x": X, "n": np.array(8, np.int32)},
+        outputs={"out": ((64 * size,), "float32")},
+        grid=64,
+        threadgroup=64,
+    )
+    assert least <= counts.registers_per_thread <= most
 
 
 def test_footprints_count_what_was_touched_once(bench):
