@@ -1,0 +1,210 @@
+"""What would reach outside a kernel, read off its text: files, the compiler, the machine, the code written around it.
+
+These rules hold for every kernel wherever it runs. `translator.metal_lint` adds those of the language to them, and the
+simulator refuses what they find by itself. They work on text whose comments and literals are blanked, so they must see
+exactly the comments and literals that the compiler sees: spellings that could make a difference are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+
+from translator.metal_attributes import ATTRIBUTES
+
+MOST_CHARACTERS = 256 << 10
+"""The longest text that is read at all; the longest kernel that MLX has is a tenth of it."""
+
+MOST_NESTING = 100
+"""How deep brackets may nest: compilers recurse with them."""
+
+_ENOUGH = 100  # a text may break a rule with every character that it has
+
+_C_LIBRARY = (
+    "abort|calloc|connect|dlopen|dlsym|exec[lv]p?e?|_?exit|fopen|v?fork|f?printf|free|getenv|kill|longjmp|malloc|mmap|"
+    "mprotect|popen|puts|raise|realloc|setenv|setjmp|signal|socket|syscall|system"
+)
+_KEYWORDS = (
+    "alignas|auto|bool|break|case|char|class|const|constexpr|continue|decltype|default|do|else|enum|false|float|for|if|"
+    "inline|int|long|namespace|operator|return|short|signed|sizeof|static|struct|switch|template|this|true|typedef|"
+    "typename|union|unsigned|using|void|volatile|while"
+)
+_METALS_OWN = (
+    rf"(?:maybe_unused|likely|unlikely|fallthrough|kernel|host_name|max_total_threads_per_threadgroup|buffer|"
+    rf"{'|'.join(ATTRIBUTES)})\s*(?:\(\s*(?:\w+|\"\s*\")?\s*\)\s*)?\]\s*\]"
+)
+
+# Each rule: what it looks like in code (comments and literals blanked), and what to do.
+_RULES: tuple[tuple[str, str], ...] = (
+    (r"\bextern\b", "nothing outside the kernel can be declared: drop 'extern' and define it in the header"),
+    (r"\basm\b", "no assembly is accepted: use Metal's own functions"),
+    (
+        r"\b__(?!METAL_VERSION__|HAVE_\w+|VA_ARGS__)\w+",
+        "'{0}' is the compiler's own: use Metal's functions and plain declarations",
+    ),
+    (r"(?<![\w>])::\s*(?!metal\b)(?=\w)", "only names of metal:: can be reached from a kernel: drop the leading '::'"),
+    (
+        rf"\b(?:{_C_LIBRARY})\b(?=\s*\()",
+        "'{0}' belongs to the C library, which a GPU does not have: drop the call",
+    ),
+    (rf"\[\s*\[(?!\s*{_METALS_OWN})", "this attribute is not accepted: only Metal's own are"),
+    (r"\b(?:gnu|_Clang)\b|\bclang\b(?=\s*::)", "'{0}' names attributes of a compiler: none is accepted"),
+    (r"^[ \t]*(?:export\s+)?(?:import|module)\b", "a kernel can't import anything: drop this line"),
+    (r"##", "'##' can build any word: write the word itself"),
+    (
+        rf"^[ \t]*#[ \t]*define[ \t]+(?:{_KEYWORDS})\b",
+        "a word of the language can't be defined anew: choose another name",
+    ),
+    (r"<%|%>|<:|:>|%:", "write brackets, braces and '#' themselves, not their digraphs"),
+    (r"\?\?[=/'()!<>-]", "write the character itself, not its trigraph"),
+    (r"[\w#/*]\\\r?\n(?=[\w#/*])", "a line that ends in a backslash splits a word: write the word on one line"),
+    (r"\\(?!\r?\n)", "a backslash can only stand at the end of a line of a macro"),
+    (r"\\\r?\n?\s*\Z", "the text can't end in a backslash: it would join the line that follows"),
+)
+
+_NOT_PRINTABLE = re.compile(r"[^ -~\t\r\n]|\r(?!\n)")
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)([^\n]*)", re.MULTILINE)
+_ALLOWED_DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "pragma", "error")
+_PRAGMA = r"\s*(?:unroll\b|nounroll\b|clang\s+(?:loop|fp)\b|METAL\b)"
+_ALLOWED_PRAGMA = re.compile(_PRAGMA)
+_ALLOWED_OPERATOR = re.compile(rf'_Pragma\s*\(\s*"{_PRAGMA}[^"\\\n]*"\s*\)')
+_ONLY_PRAGMAS = "only #pragma unroll, clang loop and clang fp are accepted: drop this one"
+METAL_LIBRARY = re.compile(r"\s*<(?:metal_\w+|simd/simd\.h)>\s*")
+
+
+def reaching_out(text: str) -> Iterator[tuple[int, str]]:
+    """Yield what of ``text`` (the source or the header of a kernel) reaches outside: its line from 1, and what to do.
+
+    A text that is too long, or that hides part of itself from these rules, yields that alone; any yields at most 100.
+    """
+    hiding = list(islice(_hiding(text), _ENOUGH))
+    if hiding:
+        yield from hiding
+        return
+    code = blank_text(text)
+    findings = chain(
+        _word_findings(code),
+        _pragma_findings(code, text),
+        _directive_findings(code),
+        _brace_findings(code),
+        _nesting_findings(code),
+    )
+    yield from islice(findings, _ENOUGH)
+
+
+def _word_findings(code: str) -> Iterator[tuple[int, str]]:
+    for pattern, message in _RULES:
+        for match in re.finditer(pattern, code, re.MULTILINE):
+            yield line_of(code, match.start()), message.format(match.group())
+
+
+def _pragma_findings(code: str, text: str) -> Iterator[tuple[int, str]]:
+    for match in re.finditer(r"\b_Pragma\b", code):
+        if not _ALLOWED_OPERATOR.match(text, match.start()):
+            yield line_of(code, match.start()), _ONLY_PRAGMAS
+
+
+def _hiding(text: str) -> Iterator[tuple[int, str]]:
+    if len(text) > MOST_CHARACTERS:
+        yield 1, f"the text has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read: make it shorter"
+        return
+    for match in _NOT_PRINTABLE.finditer(text):
+        code_point = f"U+{ord(match.group()):04X}"
+        yield line_of(text, match.start()), f"{code_point} can't stand in MLX's sources: spell it in ASCII"
+    for match in _TOKEN.finditer(text):
+        if match["raw"]:
+            yield line_of(text, match.start()), "raw string literals are not accepted: drop it"
+            return
+        if match["block"] and not match["end"]:
+            yield line_of(text, match.start()), "this comment is never closed: end it with '*/'"
+
+
+def line_of(text: str, at: int) -> int:
+    """Return the line, from 1, of the character ``at``."""
+    return text.count("\n", 0, at) + 1
+
+
+_TOKEN = re.compile(
+    r"(?P<number>(?<!\w)\.?\d(?:'\w|[eEpP][+-]|[\w.])*)"  # the quotes in 1'000 open no literal
+    r"|//(?:\\\r?\n|[^\n])*"  # a line comment, with the lines that a backslash adds to it
+    r"|(?P<block>/\*.*?(?:(?P<end>\*/)|\Z))"
+    r'|(?P<raw>(?<!\w)(?:u8|[uUL])?R")'
+    r'|"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z)'
+    r"|'(?:\\.|[^'\\\n])*(?:'|(?=\n)|\Z)",
+    re.DOTALL,
+)
+
+
+def blank_text(text: str) -> str:
+    """Return ``text`` with comments and literals blanked; every other character keeps its place."""
+    return _TOKEN.sub(lambda match: match["number"] or match["raw"] or re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def _directive_findings(code: str) -> Iterator[tuple[int, str]]:
+    for match in _DIRECTIVE.finditer(code):
+        word, rest = match.groups()
+        line = line_of(code, match.start())
+        if word in ("include", "import"):
+            if not METAL_LIBRARY.fullmatch(rest):
+                yield line, f"drop the #{word}: MLX includes Metal's standard library, and nothing else can be reached"
+        elif word == "pragma" and not _ALLOWED_PRAGMA.match(rest):
+            yield line, _ONLY_PRAGMAS
+        elif word not in _ALLOWED_DIRECTIVES:
+            yield line, f"#{word} is not accepted: drop it"
+
+
+_BRACE_OR_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)(?:\\\r?\n|[^\n])*|[{}]", re.MULTILINE)
+_CLOSES_TOO_MUCH = "this '}' has no '{': in a source it would end the function that MLX writes around it; remove it"
+
+
+def _brace_findings(code: str) -> Iterator[tuple[int, str]]:
+    """Find braces that don't pair up within the text, within each branch of an #if, and within each #define.
+
+    Were they counted over the whole text only, ``#define`` and ``#if 0`` could hide one half of a pair and let the rest
+    close the generated function.
+    """
+    open_lines: list[list[int]] = [[]]
+    for match in _BRACE_OR_DIRECTIVE.finditer(code):
+        line, token, word = line_of(code, match.start()), match.group(), match.group(1)
+        if token == "{":
+            open_lines[-1].append(line)
+        elif token == "}":
+            if not open_lines[-1]:
+                yield line, _CLOSES_TOO_MUCH
+            else:
+                open_lines[-1].pop()
+        elif word in ("if", "ifdef", "ifndef"):
+            open_lines.append([])
+        elif word in ("elif", "else", "endif"):
+            if len(open_lines) == 1:
+                yield line, f"this #{word} has no #if: remove it"
+                continue
+            if open_lines.pop():
+                yield line, f"braces must pair up within each branch of an #if: close them before this #{word}"
+            if word != "endif":
+                open_lines.append([])
+        elif not _pairs_up(token):
+            yield line, "braces must pair up within a #define"
+    if len(open_lines) > 1:
+        yield line_of(code, len(code)), "an #if is never closed: add its #endif"
+    for line in open_lines[0]:
+        yield line, "this '{' is never closed: add its '}'"
+
+
+def _pairs_up(text: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += (character == "{") - (character == "}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _nesting_findings(code: str) -> Iterator[tuple[int, str]]:
+    depth = 0
+    for match in re.finditer(r"[(\[{}\])]", code):
+        depth += 1 if match.group() in "([{" else -1
+        if depth > MOST_NESTING:
+            yield line_of(code, match.start()), f"brackets nest more than {MOST_NESTING} deep: write it in steps"
+            return
