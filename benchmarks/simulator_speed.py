@@ -73,26 +73,36 @@ def nanoseconds_each(device: SimulatorDevice, body: str) -> float:
     return statistics.median(slopes)
 
 
-def tiled_matmul(salt: int) -> BoundProgram:
-    """Return a kernel of the size that a search tries, different for each ``salt``."""
-    square = (64, 64)
+def tiled_matmul(salt: int, size: int = 64) -> BoundProgram:
+    """Return a kernel of the size that a search tries, different for each ``salt``, on ``size`` x ``size`` matrices."""
+    square = (size, size)
     a, b, c = (ArraySpec(name, square, DTYPES["float32"]) for name in "abc")
     source = f"""
     threadgroup float left[16][17], right[16][17];
     uint3 t = thread_position_in_threadgroup, g = thread_position_in_grid;
     float4 sum = 0.0f;
-    for (uint k = 0; k < 64; k += 16) {{
-        left[t.y][t.x] = a[g.y * 64 + k + t.x];
-        right[t.y][t.x] = b[(k + t.y) * 64 + g.x];
+    for (uint k = 0; k < {size}; k += 16) {{
+        left[t.y][t.x] = a[g.y * {size} + k + t.x];
+        right[t.y][t.x] = b[(k + t.y) * {size} + g.x];
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint i = 0; i < 16; i += 4)
             sum += float4(left[t.y][i], left[t.y][i + 1], left[t.y][i + 2], left[t.y][i + 3])
                  * float4(right[i][t.x], right[i + 1][t.x], right[i + 2][t.x], right[i + 3][t.x]);
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }}
-    c[g.y * 64 + g.x] = exp2(simd_max(sum.x + sum.y + sum.z + sum.w) * {salt}.0f);
+    c[g.y * {size} + g.x] = exp2(simd_max(sum.x + sum.y + sum.z + sum.w) * {salt}.0f);
     """
-    return BoundProgram((BoundPass("matmul", (a, b), (c,), source, "", (64, 64, 1), (16, 16, 1), ()),), ("c",))
+    return BoundProgram((BoundPass("matmul", (a, b), (c,), source, "", (size, size, 1), (16, 16, 1), ()),), ("c",))
+
+
+def checked_ratio(device: SimulatorDevice) -> float:
+    """Return how many times the processor time of a plain run a checked run of a 256 x 256 product takes."""
+    bound, matrices = tiled_matmul(1, 256), {name: np.ones((256, 256), np.float32) for name in "ab"}
+    device.compile(bound)
+    device.check(bound, matrices, time_limit=LIMIT)
+    plain = [processor_seconds(lambda: device.run(bound, matrices, time_limit=LIMIT)) for _ in range(REPEATS)]
+    checked = [processor_seconds(lambda: device.check(bound, matrices, time_limit=LIMIT)) for _ in range(REPEATS)]
+    return statistics.median(checked) / statistics.median(plain)
 
 
 def main() -> None:
@@ -114,6 +124,7 @@ def main() -> None:
         results["run_s"] = statistics.median(
             seconds(lambda: all_cores.run(first, matrices, time_limit=LIMIT)) for _ in range(REPEATS)
         )
+        results["checked_ratio"] = checked_ratio(one_core)
         for name, body in OPERATIONS.items():
             results[f"{name}_ns"] = nanoseconds_each(one_core, body)
     for name, value in results.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from search.kernels.dtypes import Array
 from search.kernels.program import BoundProgram
@@ -20,8 +20,9 @@ class DeviceUnavailable(RuntimeError):
 class KernelFault(RuntimeError):
     """A kernel could not be compiled or did not end well.
 
-    ``stage`` is ``lint``, ``compile``, ``crash``, ``timeout``, ``bounds``, ``divergence``, ``memory`` or ``launch``;
-    ``line`` counts from 1 in the pass's ``source`` (or its ``header`` when ``in_header``), None when not known.
+    ``stage`` is ``lint``, ``compile``, ``crash``, ``timeout``, ``bounds``, ``divergence``, ``memory``, ``sandbox`` or
+    ``launch``; ``line`` counts from 1 in the pass's ``source`` (or its ``header`` when ``in_header``), None when it is
+    not known.
     """
 
     def __init__(
@@ -64,6 +65,42 @@ class DeviceTime:
     high: float
     bound_by: str = ""
     passes: tuple[PassTime, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """One thing that a checked run found wrong: which kind, in words to act on, and where.
+
+    ``stage`` is ``race``, ``bounds``, ``uninitialised``, ``misaligned``, ``divergence``, or that of a `KernelFault`.
+    ``line`` and ``other_line`` (of a race) count from 1 in the source or header. ``certain`` is False for what is wrong
+    only if its result is used.
+    """
+
+    stage: str
+    message: str
+    pass_name: str = ""
+    line: int | None = None
+    in_header: bool = False
+    other_line: int | None = None
+    other_in_header: bool = False
+    certain: bool = True
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a checked run found, its outputs, and whether every threadgroup ran in the time there was."""
+
+    reports: tuple[CheckReport, ...]
+    outputs: Mapping[str, Array]
+    complete: bool
+
+
+@runtime_checkable
+class Checking(Protocol):
+    """A device that can also say why a kernel is wrong."""
+
+    def check(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float, seed: int = 0) -> Checked:
+        """Run once, every access watched, threads in an order that ``seed`` chooses; at most ``time_limit`` seconds."""
 
 
 class Device(Protocol):

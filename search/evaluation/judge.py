@@ -11,13 +11,14 @@ from importlib.metadata import version
 import numpy as np
 
 from profiles.hardware import HardwareProfile
-from search.devices.base import Device, KernelFault
+from search.devices.base import Checked, Checking, CheckReport, Device, KernelFault
 from search.evaluation.cases import RANDOM, Case, bench_inputs, make_case, plan_cases
 from search.evaluation.correctness import compare
 from search.evaluation.guard import refuse_if_too_large, too_fast
 from search.evaluation.limits import DEFAULT_LIMITS, Limits
 from search.evaluation.record import FAILED, PASSED, Evaluation, Failure, WorkloadTime
 from search.evaluation.timing import roofline_seconds, time_workload, workload_time
+from search.evaluation.watching import failing, suspicion, watch, workloads_to_watch
 from search.kernels.dtypes import Array
 from search.kernels.program import BoundProgram, Program, ProgramError, bind
 from search.problems.definition import Problem, Workload
@@ -92,16 +93,23 @@ class _Trial:
     cases: int = 0
     worst_error: float = 0.0
     compile_seconds: float = 0.0
+    watched: dict[str, Checked] = field(default_factory=dict)
 
     def run(self) -> None:
         """Take the stages in order, cheapest first; raise `_Refused` at the first that fails."""
         self.bind()
         self.lint()
         self.compile()
+        for workload in workloads_to_watch(self.problem):
+            self.watch(make_case(self.problem, workload, RANDOM, self.seed))
         planned = plan_cases(self.problem, self.seed)
         for number, (workload, kind) in enumerate(planned, 1):
             self.progress(f"checking {number}/{len(planned)} {HIDDEN if workload.hidden else workload.name}")
-            self.check(make_case(self.problem, workload, kind, self.seed))
+            case = make_case(self.problem, workload, kind, self.seed)
+            try:
+                self.check(case)
+            except _Refused as refused:
+                raise self.explained(case, refused) from refused
             self.cases = number
         bench = self.problem.of_role("bench")
         for number, workload in enumerate(bench, 1):
@@ -130,6 +138,32 @@ class _Trial:
             with _blame(workload):
                 self.device.compile(self.bound[workload.name])
         self.compile_seconds = time.monotonic() - started
+
+    def watch(self, case: Case) -> None:
+        """Run one case with every access watched, where the device can: that says why, not only that."""
+        if not isinstance(self.device, Checking):
+            return
+        name = case.workload.name
+        self.progress(f"watching {name}")
+        with _blame(case.workload):
+            self.watched[name] = watch(self.device, self.bound[name], case)
+        if report := failing(self.watched[name]):
+            raise _Refused(_reported(report, case.workload))
+
+    def explained(self, case: Case, refused: _Refused) -> _Refused:
+        """Return the refusal with its reason, if watching the case that failed finds one."""
+        name = case.workload.name
+        if case.workload.hidden or refused.failure.stage in ("timeout", "launch", "compile"):
+            return refused
+        if name not in self.watched:
+            try:
+                self.watch(case)
+            except _Refused as explanation:
+                return explanation
+        if name in self.watched and (reason := suspicion(self.watched[name])):
+            told = f"{refused.failure.message}; perhaps because {reason}"
+            return _Refused(replace(refused.failure, message=told))
+        return refused
 
     def check(self, case: Case) -> None:
         """Run one case, random ones twice: a race or an element that is never written shows as runs that differ."""
@@ -205,6 +239,11 @@ def _at_line(stage: str, message: str, pass_name: str, line: int | None, in_head
     """Return a failure with a line of the kernel's source, or of its header, which the message then says too."""
     told = f"in the header: {message}" if in_header else message
     return Failure(stage, told, pass_name, line, in_header=in_header)
+
+
+def _reported(report: CheckReport, workload: Workload) -> Failure:
+    failure = _at_line(report.stage, report.message, report.pass_name, report.line, report.in_header)
+    return replace(failure, workload=workload.name)
 
 
 def _refusal(case: Case, stage: str, summary: str, detail: str = "") -> _Refused:

@@ -94,11 +94,15 @@ def _pass_from(entry: dict[str, Any]) -> Pass:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """The shape (in elements) and element type of one array that a launch reads or writes."""
+    """The shape (in elements) and element type of one array that a launch reads or writes.
+
+    ``strides`` (in elements) say how an input lies in memory; it is row-contiguous where there are none.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: DType
+    strides: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -111,7 +115,11 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class BoundPass:
-    """A pass with every expression replaced by its number: what a device compiles and launches."""
+    """A pass with every expression replaced by its number: what a device compiles and launches.
+
+    ``init_value`` fills every output before the launch and ``atomic_outputs`` makes each a ``device atomic<T>*``, as
+    MLX's arguments of these names do.
+    """
 
     name: str
     inputs: tuple[ArraySpec, ...]
@@ -121,6 +129,8 @@ class BoundPass:
     grid: tuple[int, int, int]
     threadgroup: tuple[int, int, int]
     template: tuple[tuple[str, int | bool | DType], ...]
+    init_value: float | None = None
+    atomic_outputs: bool = False
 
 
 @dataclass(frozen=True)

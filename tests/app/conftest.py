@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from ksearch_tui.app import KsearchApp
 from ksearch_tui.screens.run_screen import RunScreen
@@ -192,7 +193,9 @@ def until():
             await pilot.pause()
             if condition():
                 return
-        raise AssertionError("the condition never held")
+        said = [note.message for note in pilot.app._notifications]
+        said += [str(label.content) for label in pilot.app.screen.query("#said").results(Static)]
+        raise AssertionError(f"the condition never held on {pilot.app.screen}, which says {said}")
 
     return wait
 
@@ -202,7 +205,7 @@ def settle(run: ScriptedRun, until):
     """Return a wait until the scripted run has nothing to do and the screen shows all of it."""
 
     async def wait(pilot) -> None:
-        seen = [-1] * 3
+        seen = [-1] * 2
 
         def still() -> bool:
             count = len(run.tree.events) if run.engine is not None else -1

@@ -36,7 +36,8 @@ def steered(settle):
         await settle(pilot)
         for key in ("j", "a", "j", "a", "j", "a", "j", "a", "j", "x", "k", "k", "p", *more):
             await pilot.press(key)
-            await settle(pilot)
+            if key in "axp":
+                await settle(pilot)
         pilot.app.clear_notifications()
         await settle(pilot)
 

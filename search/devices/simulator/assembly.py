@@ -23,7 +23,7 @@ _FUNCTION = re.compile(r"(_?[A-Za-z_][\w.$]*):")
 _BLOCK = re.compile(r"\.?L(?:BB)?\d[\w$]*:")
 _JUMP = re.compile(r"\s*(?:j[a-z]+|b(?:\.\w+)?|cbn?z|tbn?z|br|retq?)(?:\s|$)")
 # Simdgroup operations and atomics are counted as such, not by the arithmetic that they take here.
-_UNCOUNTED = re.compile(r"_+ZN3ksr(?:6reduce|4scan|6update|17multiply_matrices)")
+_UNCOUNTED = re.compile(r"_+ZN3ksr(?:6reduce|4scan|6change|17multiply_matrices)")
 _X86 = re.compile(r"\s*v?(?P<name>add|sub|mul|div|sqrt|fn?m(?:add|sub)\d{3})(?P<form>[sp])(?P<kind>[hsd])\s+(?P<to>.*)")
 _ARM = re.compile(r"\s*(?P<name>fadd|fsub|fmul|fnmul|fdiv|fsqrt|fn?madd|fn?msub|fmla|fmls)\s+(?P<to>\S+?),")
 _FUSED = re.compile(r"n?m(?:add|sub|la|ls)")

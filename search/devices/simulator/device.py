@@ -9,11 +9,22 @@ from pathlib import Path
 from profiles.counts import PassCounts
 from profiles.hardware import HardwareProfile
 from profiles.roofline import modelled_pass
-from search.devices.base import MODELLED, DeviceTime, DeviceUnavailable, PassTime, RunResult
-from search.devices.simulator.counting import pass_counts
+from search.devices.base import MODELLED, Checked, DeviceTime, DeviceUnavailable, PassTime, RunResult
+from search.devices.simulator.checking import report_of
+from search.devices.simulator.counting import pass_counts, registers_per_thread
 from search.devices.simulator.diagnostics import compile_fault
 from search.devices.simulator.job import Limits, Outcome, run_job
-from search.devices.simulator.toolchain import CompileError, build_kernel, build_runner, find_compiler
+from search.devices.simulator.screening import screen
+from search.devices.simulator.toolchain import (
+    CHECKED,
+    COUNTED,
+    FAST,
+    CompileError,
+    build_kernel,
+    build_runner,
+    find_compiler,
+    frame_bytes,
+)
 from search.devices.simulator.unit import Unit, unit_of
 from search.kernels.dtypes import Array
 from search.kernels.program import BoundPass, BoundProgram
@@ -39,11 +50,11 @@ class SimulatorDevice:
     def compile(self, bound: BoundProgram) -> None:
         """Compile every pass; raise `KernelFault` (stage ``compile``) with the kernel's own line. Repeats are free."""
         for step in bound.passes:
-            _build(step, unit_of(step), counted=False)
+            _build(step, _unit(step), FAST)
 
     def run(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float) -> RunResult:
         """Run once on ``inputs`` (storage dtype) with outputs poisoned and guarded; raise `KernelFault` on failure."""
-        outcome = self._job(bound, inputs, time_limit, budget=0)
+        outcome = self._job(bound, inputs, time_limit)
         return RunResult({name: outcome.arrays[name] for name in bound.results}, outcome.overruns)
 
     def time(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float) -> DeviceTime:
@@ -63,31 +74,56 @@ class SimulatorDevice:
     ) -> tuple[PassCounts, ...]:
         """Return the work of each pass, from a sample of its threadgroups that is as large as ``budget`` allows."""
         outcome = self._job(bound, inputs, time_limit, budget=budget)
-        return tuple(
-            pass_counts(step.name, raw, self.profile) for step, raw in zip(bound.passes, outcome.counts, strict=True)
-        )
+        counts = []
+        for step, raw in zip(bound.passes, outcome.counts, strict=True):
+            registers = registers_per_thread(frame_bytes(unit_of(step).text))
+            counts.append(pass_counts(step.name, raw, self.profile, registers=registers))
+        return tuple(counts)
+
+    def check(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float, seed: int = 0) -> Checked:
+        """Run once, every access watched, threads in an order that ``seed`` chooses (0: that of their numbers)."""
+        outcome = self._job(bound, inputs, time_limit, seed=seed)
+        reports = outcome.reports
+        if outcome.fault:
+            reports = (*reports, report_of(outcome.fault))
+        complete = not outcome.fault and outcome.findings.groups_run == outcome.findings.groups
+        return Checked(reports, {name: outcome.arrays[name] for name in bound.results}, complete)
 
     def close(self) -> None:
         """Nothing outlives a call: each run is a process that has ended."""
 
-    def _job(self, bound: BoundProgram, inputs: Mapping[str, Array], time_limit: float, *, budget: int) -> Outcome:
-        units = tuple(unit_of(step) for step in bound.passes)
-        libraries = tuple(
-            _build(step, unit, counted=budget > 0) for step, unit in zip(bound.passes, units, strict=True)
-        )
+    def _job(
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, Array],
+        time_limit: float,
+        *,
+        budget: int = 0,
+        seed: int | None = None,
+    ) -> Outcome:
+        units = tuple(_unit(step) for step in bound.passes)
+        how = CHECKED if seed is not None else COUNTED if budget else FAST
+        libraries = tuple(_build(step, unit, how) for step, unit in zip(bound.passes, units, strict=True))
         limits = Limits(
             seconds=time_limit,
             workers=self.workers,
             line_bytes=self.profile.cache_line_bytes,
+            block_bytes=self.profile.l1_bytes_per_cycle,
             threadgroup_bytes=self.profile.threadgroup_memory_bytes,
             budget=budget,
+            seed=seed,
         )
         return run_job(_runner(), bound, units, libraries, inputs, limits)
 
 
-def _build(step: BoundPass, unit: Unit, *, counted: bool) -> Path:
+def _unit(step: BoundPass) -> Unit:
+    screen(step)
+    return unit_of(step)
+
+
+def _build(step: BoundPass, unit: Unit, how: str) -> Path:
     try:
-        return build_kernel(unit.text, counted=counted)
+        return build_kernel(unit.text, how)
     except CompileError as error:
         raise compile_fault(str(error), unit, step.name) from error
 

@@ -5,7 +5,9 @@ Line by line the text stays where it was, so that a compiler's message names the
 - Address-space words go; ``threadgroup float tile[64];`` becomes storage that every threadgroup has of its own.
 - ``1.0`` is a float in Metal, ``1.0h`` a half.
 - A swizzle (``v.xz``) becomes a call, one to read and one to assign to.
-- What would reach outside the kernel (include files, inline assembly, the runtime's names) is refused.
+- Includes of Metal's own library go; what the simulator has no meaning for is refused (see refused.py).
+
+That the text reaches for nothing outside of a kernel was seen to before (see screening.py).
 """
 
 from __future__ import annotations
@@ -13,11 +15,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from search.devices.simulator.refused import function_pointer_at, refusal_of
 from search.devices.simulator.tokens import Token, closing, following, join, preceding, tokenize
 
-ERASED = frozenset({"device", "thread", "threadgroup", "threadgroup_imageblock", "kernel"})
-_RESERVED = re.compile(r"ksr_|KSR_|__tsan|__sanitizer|ksr$")
-_ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
+ERASED = frozenset({"device", "thread", "threadgroup", "kernel"})
 _FLOAT = re.compile(r"(?!0[xX])(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][+-]?\d+)?(?P<suffix>[fF]|[hH]|bf|BF)?")
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 _COMPONENT = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
@@ -25,14 +26,14 @@ _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/="})
 _STORAGE = (
     "using ksr_type_{name} = {kind}{extents}; {alignment} KSR_THREADGROUP ksr::room<ksr_type_{name}> ksr_tg_{name}; "
-    "auto& {name} = ksr::threadgroup(ksr_tg_{name})"
+    'auto& {name} = ksr::threadgroup(ksr_tg_{name}, "{name}")'
 )
 _DECLARATION_WORDS = frozenset({"const", "volatile", "struct", "typename"})
 _BUILT_IN_WORDS = frozenset({"unsigned", "signed", "short", "long", "int", "char", "float", "half", "bool"})
 
 
 class DialectError(ValueError):
-    """Text that is not a Metal kernel, or reaches outside it; ``line`` counts from 1."""
+    """Text that is not a Metal kernel; ``line`` counts from 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -57,6 +58,7 @@ def translate(text: str, *, in_kernel: bool, beside: str = "") -> str:
     """
     tokens = tokenize(text)
     _refuse(tokens)
+    _drop_includes(tokens)
     _check_brackets(tokens)
     _threadgroup_storage(tokens, in_kernel)
     _address_spaces(tokens)
@@ -68,11 +70,16 @@ def translate(text: str, *, in_kernel: bool, beside: str = "") -> str:
 
 
 def _refuse(tokens: list[Token]) -> None:
+    """Refuse by name what the simulator has no meaning for."""
     for index, token in enumerate(tokens):
-        if token.kind == "name" and token.text in _ASSEMBLY:
-            raise DialectError("Metal has no inline assembly", token.line)
-        if token.kind == "name" and _RESERVED.match(token.text):
-            raise DialectError(f"the name '{token.text}' is reserved for the simulator", token.line)
+        if token.kind == "name" and (why := refusal_of(tokens, index)):
+            raise DialectError(why, token.line)
+        if token.text == "(" and (name := function_pointer_at(tokens, index)):
+            raise DialectError(f"'{name}' is refused: the simulator has no pointers to functions", token.line)
+
+
+def _drop_includes(tokens: list[Token]) -> None:
+    for index, token in enumerate(tokens):
         if token.directive and token.text == "#":
             word = tokens[following(tokens, index)] if following(tokens, index) < len(tokens) else token
             if word.text in ("include", "include_next", "import"):
@@ -163,7 +170,7 @@ def _address_spaces(tokens: list[Token]) -> None:
         if token.text == "constant" and not around & {"const", "constexpr"}:
             token.text = "const"
         else:
-            token.text = ""
+            token.text = " "  # what stood around it must not become one sign
 
 
 def _threadgroup_storage(tokens: list[Token], in_kernel: bool) -> None:

@@ -15,9 +15,11 @@ REPORT = struct.Struct("<3Q8q")
 
 _OUT_OF_BOUNDS, _OUTSIDE, _THREADGROUP, _STACK, _ARITHMETIC, _ILLEGAL = 1, 2, 3, 4, 5, 6
 _DIVERGED, _TOO_MUCH_MEMORY, _NOT_LOADED, _OUT_OF_MEMORY = 7, 8, 9, 10
+_REFUSED_CALL = 11
+NO_SANDBOX = 12
 _THREADS_RETURNED = 1
 _SITE_BITS = 6  # a site is a line and, below it, the kind of operation
-_VERBS = {0: "touches", 1: "reads", 2: "writes"}
+_VERBS = {0: "touches", 1: "reads", 2: "writes", 3: "jumps to"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ def explain(
         return KernelFault("bounds", _bounds(spec, writable, detail[1], detail[2]), pass_name=name)
     if kind == _OUTSIDE:
         verb = _VERBS[detail[2]]
+        if verb == _VERBS[3]:
+            return KernelFault("bounds", "the kernel jumps to a place that holds no code", pass_name=name)
         return KernelFault("bounds", f"the kernel {verb} memory far outside of every array", pass_name=name)
     if kind == _THREADGROUP:
         return KernelFault(
@@ -68,6 +72,8 @@ def explain(
         return KernelFault("crash", "the compiled kernel could not be loaded", pass_name=name)
     if kind == _OUT_OF_MEMORY:
         return KernelFault("memory", "this machine has no memory left to run the kernel", pass_name=name)
+    if kind == _REFUSED_CALL:
+        return KernelFault("sandbox", _refused_call(detail), pass_name=name)
     return KernelFault("crash", "the kernel's process ended before the kernel did", pass_name=name)
 
 
@@ -77,6 +83,13 @@ def _bounds(spec: ArraySpec, writable: bool, byte: int, access: int) -> str:
     if 0 <= byte < spec.nbytes and not writable:
         return f"the kernel writes to the input '{spec.name}' (element {element}), which is read-only"
     return f"the kernel {_VERBS[access]} '{spec.name}' at element {element}; it has {size} ({shape})"
+
+
+def _refused_call(detail: tuple[int, ...]) -> str:
+    number, *packed = detail[:3]
+    name = struct.pack("<2q", *packed).rstrip(b"\0").decode("ascii", "replace")
+    which = f"'{name}'" if name else f"number {number}" if number >= 0 else "of another kind of processor"
+    return f"the kernel made the system call {which}: a kernel may compute and nothing else, so its process was ended"
 
 
 def _divergence(detail: tuple[int, ...], unit: Unit, name: str) -> KernelFault:

@@ -5,6 +5,7 @@ The layout of the report and the words of the job are those of ``runtime/job.h``
 
 from __future__ import annotations
 
+import fcntl
 import math
 import mmap
 import os
@@ -13,14 +14,16 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from search.devices.base import KernelFault
+from search.devices.base import CheckReport, DeviceUnavailable, KernelFault
 from search.devices.simulator.assembly import KIND_SLOTS
-from search.devices.simulator.faults import DONE, FAULT, REPORT, Report, explain
+from search.devices.simulator.checking import FINDINGS_BYTES, Findings, read_findings, reports_of
+from search.devices.simulator.faults import DONE, FAULT, NO_SANDBOX, REPORT, Report, explain
 from search.devices.simulator.unit import DATA, SHAPE, STRIDES, Buffer, Unit
 from search.kernels.dtypes import DTYPES, Array
 from search.kernels.program import ArraySpec, BoundProgram
@@ -34,21 +37,32 @@ POISON = 0xFFD5
 INPUT_PADS = 0xFFE6
 """The pads of inputs: another NaN, so that copying what lies past an input to what lies past an output shows."""
 
+CONSTANT_BELOW = 8
+"""Elements from which on MLX gives an input as ``device``, not ``constant``."""
+
 _MAX_ARRAYS, _MAX_PASSES, _MAX_BUFFERS = 256, 32, 64
-_PASS = struct.Struct(f"<17Q{KIND_SLOTS}Q")
-_REPORT_BYTES = REPORT.size + _MAX_PASSES * _PASS.size
+_REUSE_DEPTHS = 256
+_LISTS = {"device_read_lines": _REUSE_DEPTHS + 1, "device_write_lines": _REUSE_DEPTHS + 1, "kinds": KIND_SLOTS}
 _GRACE_SECONDS = 2.0
+
+CHECKING_SHARE = 0.8
+"""Of a checked run's time: what its threadgroups may take, so that it ends by itself with what it found."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use; ``budget`` is the work that counting may take in each pass, 0 to run all without counting."""
+    """What a run may use; ``budget`` is the work that counting may take in each pass, 0 to run all without counting.
+
+    With a ``seed`` the run is checked, its threads in an order that the seed chooses.
+    """
 
     seconds: float
     workers: int
     line_bytes: int
+    block_bytes: int
     threadgroup_bytes: int
     budget: int = 0
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,22 +80,34 @@ class RawCounts:
     reductions: int
     atomics: int
     matrix_flops: int
-    device_read_lines: int
-    device_write_lines: int
     device_accesses: int
+    device_blocks: int
     threadgroup_accesses: int
     threadgroup_cycles: int
     logged: int
+    device_read_lines: tuple[int, ...]
+    device_write_lines: tuple[int, ...]
     kinds: tuple[int, ...]
+
+
+_PASS = struct.Struct(f"<{sum(_LISTS.get(entry.name, 1) for entry in fields(RawCounts))}Q")
+_FINDINGS_AT = REPORT.size + _MAX_PASSES * _PASS.size
+_REPORT_BYTES = _FINDINGS_AT + FINDINGS_BYTES
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The arrays after a run, those written outside their bounds, and the counts of each pass (when counting)."""
+    """The arrays after a run, those written outside their bounds, and the counts of each pass (when counting).
+
+    A checked run has findings, and the fault that ended it, if one did.
+    """
 
     arrays: Mapping[str, Array]
     overruns: tuple[str, ...]
     counts: tuple[RawCounts, ...]
+    findings: Findings
+    reports: tuple[CheckReport, ...] = ()
+    fault: KernelFault | None = None
 
 
 @dataclass(frozen=True)
@@ -93,11 +119,13 @@ class _Slot:
     spec: ArraySpec  # of what lies here
     offset: int
     writable: bool
+    init_value: float | None = None
 
     @property
     def constant(self) -> bool:
-        """Whether Metal keeps it in constant memory, which costs no traffic."""
-        return self.buffer.what != DATA or not self.array.shape
+        """Whether Metal keeps it in constant memory, which costs no traffic: MLX puts inputs of few elements there."""
+        small = not self.writable and math.prod(self.array.shape) < CONSTANT_BELOW
+        return self.buffer.what != DATA or small
 
     @property
     def end(self) -> int:
@@ -121,14 +149,37 @@ def run_job(
             _fill(memory, slot, inputs, zero=limits.budget > 0)
         description = _describe(bound, units, libraries, slots, limits)
         in_time = _execute(runner, file.fileno(), description, limits.seconds)
-        report = Report.unpack(memory[: REPORT.size])
-        _raise_fault(report, in_time, bound, units, slots, limits)
-        written = [slot for slot in slots.values() if slot.writable]
-        return Outcome(
-            arrays={slot.buffer.array: _read(memory, slot) for slot in written},
-            overruns=tuple(slot.buffer.array for slot in written if _overrun(memory, slot)),
-            counts=tuple(_counts(memory, index) for index in range(len(bound.passes))),
-        )
+        try:
+            return _outcome(memory, in_time, bound, units, slots, limits)
+        except (LookupError, ArithmeticError, ValueError) as error:
+            # Nothing that a runner writes reads like that: a kernel can write there too.
+            raise KernelFault("sandbox", "a kernel wrote over the record of its own run") from error
+
+
+def _outcome(
+    memory: mmap.mmap,
+    in_time: bool,
+    bound: BoundProgram,
+    units: tuple[Unit, ...],
+    slots: Mapping[Buffer, _Slot],
+    limits: Limits,
+) -> Outcome:
+    fault = _fault(Report.unpack(memory[: REPORT.size]), in_time, bound, units, slots, limits)
+    if fault and limits.seed is None:
+        raise fault
+    findings = read_findings(memory, _FINDINGS_AT)
+    counts = tuple(_counts(memory, index) for index in range(len(bound.passes)))
+    if limits.budget and any(not 0 < entry.sampled <= entry.threadgroups for entry in counts):
+        raise ValueError("counts of a sample that is none")
+    written = [slot for slot in slots.values() if slot.writable]
+    return Outcome(
+        arrays={slot.buffer.array: _read(memory, slot) for slot in written},
+        overruns=tuple(slot.buffer.array for slot in written if _overrun(memory, slot)),
+        counts=counts,
+        findings=findings,
+        reports=reports_of(findings, bound.passes, units, [slot.spec for slot in slots.values()]),
+        fault=fault,
+    )
 
 
 def _check_size(bound: BoundProgram, units: tuple[Unit, ...], slots: Mapping[Buffer, _Slot]) -> None:
@@ -156,8 +207,12 @@ def _lay_out(bound: BoundProgram, units: tuple[Unit, ...]) -> dict[Buffer, _Slot
             if buffer not in slots:
                 array = arrays[buffer.array]
                 writable = buffer.what == DATA and array.name in written
-                slots[buffer] = _Slot(buffer, array, _content_of(buffer, array), end + PAGE, writable)
+                init = step.init_value if array in step.outputs else None
+                slots[buffer] = _Slot(buffer, array, _content_of(buffer, array), end + PAGE, writable, init)
                 end = slots[buffer].end
+            elif step.init_value is not None and arrays[buffer.array] in step.outputs:
+                words = f"pass '{step.name}' initializes '{buffer.array}', which an earlier pass has used"
+                raise KernelFault("launch", words, pass_name=step.name)
     return slots
 
 
@@ -170,15 +225,17 @@ def _content_of(buffer: Buffer, array: ArraySpec) -> ArraySpec:
 
 def _shared_file(size: int) -> IO[bytes]:
     if hasattr(os, "memfd_create"):
-        file: IO[bytes] = os.fdopen(os.memfd_create("ksearch-arrays"), "r+b", buffering=0)
+        file: IO[bytes] = os.fdopen(os.memfd_create("ksearch-arrays", os.MFD_ALLOW_SEALING), "r+b", buffering=0)
     else:
         file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller closes it
     file.truncate(size)
+    if hasattr(fcntl, "F_ADD_SEALS"):  # a file that shrinks under a mapping kills whoever reads there: this process
+        fcntl.fcntl(file.fileno(), fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     return file
 
 
 def _fill(memory: mmap.mmap, slot: _Slot, inputs: Mapping[str, Array], *, zero: bool) -> None:
-    """Write pads, and the contents: an input's values, or poison.
+    """Write pads, and the contents: an input's values, an output's initial value, or poison.
 
     With ``zero`` (only some threadgroups run, and later passes read what others left) zeros, which are safe indices.
     """
@@ -189,17 +246,37 @@ def _fill(memory: mmap.mmap, slot: _Slot, inputs: Mapping[str, Array], *, zero: 
     if slot.buffer.what == SHAPE:
         values = np.array(shape, np.int32)
     elif slot.buffer.what == STRIDES:
-        values = np.array([math.prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
+        values = np.array(slot.array.strides or _row_strides(shape), np.int64)
     elif not slot.writable:
         values = np.ascontiguousarray(inputs[slot.buffer.array], dtype=slot.spec.dtype.storage)
         if values.nbytes != slot.spec.nbytes:
             raise ValueError(f"'{slot.buffer.array}' has shape {values.shape}, not {shape}")
+        if slot.array.strides:
+            values = _as_it_lies(values.reshape(shape), slot.array.strides)
+    elif slot.init_value is not None:
+        values = slot.spec.dtype.encode(np.full(shape, slot.init_value))
     elif zero:
         content[:] = 0
         return
     else:
         return
     content[:] = values.reshape(-1).view(np.uint8)
+
+
+def _row_strides(shape: tuple[int, ...]) -> list[int]:
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _as_it_lies(values: Array, strides: tuple[int, ...]) -> Array:
+    """Return the elements of ``values`` in the order in which an array with ``strides`` keeps them, without gaps."""
+    order = sorted(range(values.ndim), key=lambda axis: (-strides[axis], values.shape[axis]))
+    moved = np.ascontiguousarray(values.transpose(order))
+    if any(
+        extent > 1 and strides[axis] != moved.strides[place] // moved.itemsize
+        for place, (axis, extent) in enumerate(zip(order, moved.shape, strict=True))
+    ):
+        raise ValueError(f"strides {strides} of shape {values.shape} leave gaps or overlap")
+    return moved
 
 
 def _describe(
@@ -212,8 +289,10 @@ def _describe(
     seconds = math.ceil(limits.seconds + _GRACE_SECONDS)
     lines = [
         f"limits {int(limits.budget > 0)} {limits.workers} {seconds} {(limits.line_bytes - 1).bit_length()} "
-        f"{limits.threadgroup_bytes} {limits.budget}"
+        f"{(limits.block_bytes - 1).bit_length()} {limits.threadgroup_bytes} {limits.budget}"
     ]
+    if limits.seed is not None:
+        lines.append(f"check {limits.seed} {int(1000 * limits.seconds * CHECKING_SHARE / len(bound.passes))}")
     for slot in slots.values():
         lines.append(f"array {slot.offset} {slot.spec.nbytes} {int(slot.writable)} {int(slot.constant)}")
     numbers = {buffer: number for number, buffer in enumerate(slots)}
@@ -243,27 +322,31 @@ def _execute(runner: Path, descriptor: int, description: str, seconds: float) ->
     return True
 
 
-def _raise_fault(
+def _fault(
     report: Report,
     in_time: bool,
     bound: BoundProgram,
     units: tuple[Unit, ...],
     slots: Mapping[Buffer, _Slot],
     limits: Limits,
-) -> None:
+) -> KernelFault | None:
+    if report.state == FAULT and report.kind == NO_SANDBOX:
+        why = os.strerror(report.detail[0] & 0xFFF)
+        raise DeviceUnavailable(f"this system does not let the simulator lock a kernel in ({why}), so none is run")
     step, unit = bound.passes[report.step], units[report.step]
     if report.state == FAULT:
         arrays = [(slot.spec, slot.writable) for slot in slots.values()]
-        raise explain(report, step, unit, arrays, limits.threadgroup_bytes)
+        return explain(report, step, unit, arrays, limits.threadgroup_bytes)
     if not in_time:
-        raise KernelFault(
+        return KernelFault(
             "timeout",
             f"pass '{step.name}' was still running after {limits.seconds:g} s: a loop that never ends, "
             "or threads that wait for each other",
             pass_name=step.name,
         )
     if report.state != DONE:
-        raise KernelFault("crash", "the kernel's process ended before the kernel did", pass_name=step.name)
+        return KernelFault("crash", "the kernel's process ended before the kernel did", pass_name=step.name)
+    return None
 
 
 def _read(memory: mmap.mmap, slot: _Slot) -> Array:
@@ -281,7 +364,9 @@ def _overrun(memory: mmap.mmap, slot: _Slot) -> bool:
 
 
 def _counts(memory: mmap.mmap, index: int) -> RawCounts:
-    values = _PASS.unpack_from(memory, REPORT.size + index * _PASS.size)
-    names = [entry.name for entry in fields(RawCounts)]
-    single = len(names) - 1
-    return RawCounts(**dict(zip(names, (*values[:single], tuple(values[single:])), strict=True)))
+    values = iter(_PASS.unpack_from(memory, REPORT.size + index * _PASS.size))
+    named: dict[str, Any] = {
+        entry.name: tuple(islice(values, _LISTS[entry.name])) if entry.name in _LISTS else next(values)
+        for entry in fields(RawCounts)
+    }
+    return RawCounts(**named)

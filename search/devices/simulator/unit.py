@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from search.devices.base import KernelFault
 from search.devices.simulator.dialect import DialectError, translate
+from search.devices.simulator.generated import GeneratedTextError, Parameter, is_generated, parse_generated
 from search.kernels.dtypes import DType
 from search.kernels.program import BoundPass
 
@@ -75,37 +76,90 @@ class Unit:
 
 
 def unit_of(step: BoundPass) -> Unit:
-    """Write the C++ for ``step``; raise `KernelFault` (stage ``compile``) for text that is refused before compiling."""
+    """Write the C++ for ``step``; raise `KernelFault` (stage ``compile``) for text that is refused before compiling.
+
+    The source is the body of a kernel, or the whole text that MLX makes of one (``verbose=True`` prints it).
+    """
+    if is_generated(step.source):
+        return _unit_of_generated(step)
     header = _translated(step, step.header, in_header=True)
     source = _translated(step, step.source, in_header=False, beside=step.header)
-    parameters, arguments, buffers = _signature(step)
+    signature = _signature(step)
     template = " ".join(_template(name, value) for name, value in step.template)
-    opening = f"static void ksr_body({', '.join(parameters)}) {{ {template}\n"
-    storage = "KSR_THREADGROUP" in source
-    declared = "ksr::ksr_threadgroup_end - ksr::ksr_threadgroup_begin" if storage else "0"
-    ending = (
-        "\n}\n"
-        "KSR_EXPORT void ksr_kernel(const ksr_thread* ksr_at, void* const* ksr_buffers) {\n"
-        f"    ksr_body({', '.join(arguments)});\n"
-        "}\n"
-        f"KSR_EXPORT unsigned long ksr_threadgroup_bytes() {{ return {declared}; }}\n"
-    )
-    before = _PRELUDE + header + "\n"
+    before = _PRELUDE + header + "\n" + _opening(signature, template) + "\n"
     return Unit(
-        text=before + opening + source + ending,
-        buffers=buffers,
+        text=before + source + _ending(signature, source),
+        buffers=tuple(signature.buffers),
         header_begins=_PRELUDE.count("\n") + 1,
         header_lines=header.count("\n") + 1,
-        source_begins=(before + opening).count("\n") + 1,
+        source_begins=before.count("\n") + 1,
         source_lines=source.count("\n") + 1,
     )
 
 
-def _translated(step: BoundPass, text: str, *, in_header: bool, beside: str = "") -> str:
+def _unit_of_generated(step: BoundPass) -> Unit:
     try:
-        return translate(text, in_kernel=not in_header, beside=beside)
+        kernel = parse_generated(step.source)
+    except GeneratedTextError as error:
+        raise KernelFault("compile", str(error), pass_name=step.name, line=error.line) from error
+    signature = _signature_of_generated(step, kernel.parameters)
+    header = _translated(step, kernel.before, in_header=False, in_kernel=False)
+    before = header + _opening(signature, " ".join(kernel.template)) + "\n" * kernel.signature_lines
+    body = _translated(step, kernel.body, in_header=False, beside=kernel.before, skipped=before.count("\n"))
+    return Unit(
+        text=_PRELUDE + before + body + _ending(signature, body),
+        buffers=tuple(signature.buffers),
+        header_begins=0,
+        header_lines=0,
+        source_begins=_PRELUDE.count("\n") + 1,
+        source_lines=kernel.lines,
+    )
+
+
+@dataclass
+class _Signature:
+    """A kernel's parameters as C++ declares them, what each is given, and the buffers among them."""
+
+    parameters: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+
+    def add_buffer(self, kind: str, how: str, name: str, buffer: Buffer) -> None:
+        """Add a pointer (``how`` is ``*``) or reference (``&``) to ``kind``."""
+        self.parameters.append(f"{kind}{how} {name}")
+        self.arguments.append(f"{'*' if how == '&' else ''}static_cast<{kind}*>(ksr_buffers[{len(self.buffers)}])")
+        self.buffers.append(buffer)
+
+    def add_value(self, declared: str, value: str) -> None:
+        """Add a parameter that is no buffer."""
+        self.parameters.append(declared)
+        self.arguments.append(value)
+
+
+def _opening(signature: _Signature, template: str) -> str:
+    return f"static void ksr_body({', '.join(signature.parameters)}) {{ {template}"
+
+
+def _ending(signature: _Signature, body: str) -> str:
+    declared = "ksr::ksr_threadgroup_end - ksr::ksr_threadgroup_begin" if "KSR_THREADGROUP" in body else "0"
+    return (
+        "\n}\n"
+        "KSR_EXPORT void ksr_kernel(const ksr_thread* ksr_at, void* const* ksr_buffers) {\n"
+        f"    ksr_body({', '.join(signature.arguments)});\n"
+        "}\n"
+        f"KSR_EXPORT unsigned long ksr_threadgroup_bytes() {{ return {declared}; }}\n"
+    )
+
+
+def _translated(
+    step: BoundPass, text: str, *, in_header: bool, in_kernel: bool | None = None, beside: str = "", skipped: int = 0
+) -> str:
+    """Translate one piece of a text whose first ``skipped`` lines come before it."""
+    try:
+        return translate(text, in_kernel=not in_header if in_kernel is None else in_kernel, beside=beside)
     except DialectError as error:
-        raise KernelFault("compile", str(error), pass_name=step.name, line=error.line, in_header=in_header) from error
+        line = error.line + skipped
+        raise KernelFault("compile", str(error), pass_name=step.name, line=line, in_header=in_header) from error
 
 
 def _template(name: str, value: int | bool | DType) -> str:
@@ -116,34 +170,46 @@ def _template(name: str, value: int | bool | DType) -> str:
     return f"constexpr int {name} = {value};"
 
 
-def _signature(step: BoundPass) -> tuple[list[str], list[str], tuple[Buffer, ...]]:
-    """Return parameters and arguments in MLX's order: inputs with their shape names, outputs, attributes."""
-    parameters: list[str] = []
-    arguments: list[str] = []
-    buffers: list[Buffer] = []
-
-    def add(declared: str, kind: str, buffer: Buffer, *, by_value: bool = False) -> None:
-        parameters.append(declared)
-        arguments.append(f"{'*' if by_value else ''}static_cast<{kind}*>(ksr_buffers[{len(buffers)}])")
-        buffers.append(buffer)
-
+def _signature(step: BoundPass) -> _Signature:
+    """Return the parameters in MLX's order: inputs with their shape names, outputs, attributes."""
+    signature = _Signature()
     for spec in step.inputs:
         kind = f"const {spec.dtype.metal}"
         if not spec.shape:
-            add(f"{kind}& {spec.name}", kind, Buffer(spec.name), by_value=True)
+            signature.add_buffer(kind, "&", spec.name, Buffer(spec.name))
             continue
-        add(f"{kind}* {spec.name}", kind, Buffer(spec.name))
+        signature.add_buffer(kind, "*", spec.name, Buffer(spec.name))
         if f"{spec.name}_shape" in step.source:
-            add(f"const int* {spec.name}_shape", "const int", Buffer(spec.name, SHAPE))
+            signature.add_buffer("const int", "*", f"{spec.name}_shape", Buffer(spec.name, SHAPE))
         if f"{spec.name}_strides" in step.source:
-            add(f"const int64_t* {spec.name}_strides", "const int64_t", Buffer(spec.name, STRIDES))
+            signature.add_buffer("const int64_t", "*", f"{spec.name}_strides", Buffer(spec.name, STRIDES))
         if f"{spec.name}_ndim" in step.source:
-            parameters.append(f"const int {spec.name}_ndim")
-            arguments.append(str(len(spec.shape)))
+            signature.add_value(f"const int {spec.name}_ndim", str(len(spec.shape)))
     for spec in step.outputs:
-        add(f"{spec.dtype.metal}* {spec.name}", spec.dtype.metal, Buffer(spec.name))
+        kind = f"atomic<{spec.dtype.metal}>" if step.atomic_outputs else spec.dtype.metal
+        signature.add_buffer(kind, "*", spec.name, Buffer(spec.name))
     for name, (kind, value) in ATTRIBUTES.items():
         if name in step.source:
-            parameters.append(f"{kind} {name}")
-            arguments.append(value)
-    return parameters, arguments, tuple(buffers)
+            signature.add_value(f"{kind} {name}", value)
+    return signature
+
+
+def _signature_of_generated(step: BoundPass, parameters: tuple[Parameter, ...]) -> _Signature:
+    signature = _Signature()
+    arrays = {spec.name: spec for spec in (*step.inputs, *step.outputs)}
+    for parameter in parameters:
+        name = parameter.name
+        array, _, what = name.rpartition("_")
+        if parameter.attribute in ATTRIBUTES:
+            kind, value = ATTRIBUTES[parameter.attribute]
+            signature.add_value(f"{kind} {name}", value)
+        elif parameter.how and name not in arrays and array in arrays and what == "ndim":
+            signature.add_value(f"const int {name}", str(len(arrays[array].shape)))
+        elif parameter.how and (name in arrays or (array in arrays and what in (SHAPE, STRIDES))):
+            kind = f"const {parameter.type}" if parameter.const else parameter.type
+            buffer = Buffer(name) if name in arrays else Buffer(array, what)
+            signature.add_buffer(kind, parameter.how, name, buffer)
+        else:
+            words = f"the kernel's parameter '{name}' is no array of the launch and no attribute that MLX knows"
+            raise KernelFault("compile", words, pass_name=step.name)
+    return signature

@@ -75,8 +75,8 @@ def test_a_planted_fault_is_caught(judge, program, source, fault: str):
 
 def test_a_grid_in_blocks_instead_of_threads_is_caught(judge, program):
     found = judge(program(grid="rows"))
-    assert found.failure.stage == "correctness"
-    assert "never written" in found.failure.message
+    assert (found.failure.stage, found.failure.line) == ("uninitialised", 8)
+    assert "which no thread of its threadgroup has written" in found.failure.message
 
 
 def test_a_write_past_the_end_names_the_array(judge, program, source):

@@ -2,6 +2,9 @@
 // before this header sees a kernel (see dialect.py); everything else that Metal has and C++ has not is here.
 #pragma once
 
+#define __METAL_VERSION__ 310
+#define __HAVE_BFLOAT__ 1
+
 #include "../runtime/abi.h"
 #include "metal/scalars.h"
 #include "metal/vectors.h"
@@ -11,3 +14,5 @@
 #include "metal/matrix.h"
 #include "metal/atomics.h"
 #include "metal/traits.h"
+#include "metal/matrices.h"
+#include "metal/mlx.h"

@@ -16,14 +16,18 @@ constexpr ksr_u32 KSR_SIMD_WIDTH = 32;
 constexpr ksr_u32 KSR_MAX_SIMDGROUPS = 32;
 constexpr ksr_u32 KSR_MAX_THREADS = KSR_SIMD_WIDTH * KSR_MAX_SIMDGROUPS;
 constexpr ksr_u32 KSR_SLOT_BYTES = 16;
+constexpr ksr_u32 KSR_SIMDGROUP_BARRIER = 1, KSR_MATRIX_PRODUCT = 41;  // kinds of operation that need every lane
+constexpr ksr_u32 KSR_SITE_BITS = 6;                      // of a site, below the line: the kind of operation
 constexpr ksr_address KSR_REGION_BYTES = ksr_address(1) << 29;
 constexpr ksr_u32 KSR_WINDOW = 1024;                     // accesses that a lane logs before it pauses
 constexpr ksr_u32 KSR_LOG_STRIDE = KSR_WINDOW + 4;        // between lanes' logs: not a power of two, for the caches
+constexpr ksr_u32 KSR_REUSE_DEPTHS = 256;                 // lines of the largest first-level share that is told apart
 
 #define KSR_INLINE inline __attribute__((always_inline))
 
 struct ksr_simdgroup;
 struct ksr_worker;
+struct ksr_watch;  // checking.h
 
 // Completes one simdgroup operation for the lanes whose bits are set: reads their values, writes their results.
 typedef void (*ksr_combine)(ksr_simdgroup*, ksr_u32 active);
@@ -74,9 +78,11 @@ struct ksr_counters {
     ksr_u64 reductions;  // simdgroup operations that combine values
     ksr_u64 atomics;     // lane operations
     ksr_u64 matrix_flops;
-    ksr_u64 device_read_lines, device_write_lines, device_accesses;
+    ksr_u64 device_accesses;
+    ksr_u64 device_blocks;  // pieces of a line that the core's first-level cache moves in a cycle each
     ksr_u64 threadgroup_accesses, threadgroup_cycles;
     ksr_u64 logged;  // lane accesses, the work that counting itself costs
+    ksr_u64 device_read_lines[KSR_REUSE_DEPTHS + 1], device_write_lines[KSR_REUSE_DEPTHS + 1];  // by depth (reuse.h)
 };
 
 // The runtime's functions that a kernel may call, and the mathematics that it would otherwise link.
@@ -119,6 +125,7 @@ struct ksr_worker {
     ksr_address threadgroup_begin, threadgroup_end;
     ksr_access* log;                                 // KSR_LOG_STRIDE entries a lane
     ksr_u32 logged[KSR_SIMD_WIDTH];
+    ksr_watch* watch;                                // null but in checked mode
     ksr_counters counters;
 };
 
@@ -190,13 +197,15 @@ KSR_INLINE void ksr_switch(void** save, void* load) {
 
 // Hands the processor to the next lane of this simdgroup, or to the scheduler when none of them can run.
 KSR_INLINE void ksr_yield(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 lane) {
+#ifndef KSR_CHECKED  // when checking, the scheduler chooses who goes on
     if (group->runnable) {
         ksr_u32 next = __builtin_ctz(group->runnable);
         worker->lane = next;
         if (next != lane) ksr_switch(&group->stack_pointer[lane], group->stack_pointer[next]);
-    } else {
-        worker->runtime->block(worker);
+        return;
     }
+#endif
+    worker->runtime->block(worker);
 }
 
 // Takes part in a simdgroup operation: leaves `value` (and `operand`), returns what `combine` makes of all of them.
@@ -218,7 +227,7 @@ KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u
     group->mixed |= group->site ^ site;
     group->pending |= bit;
     group->runnable &= ~bit;
-#ifndef KSR_COUNTED  // when counting, the scheduler sees every operation
+#if !defined(KSR_COUNTED) && !defined(KSR_CHECKED)  // in those modes the scheduler sees every operation
     if (group->pending == group->live && !group->mixed) {
         combine(group, group->live);
         group->runnable = group->live;
@@ -229,13 +238,35 @@ KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u
     return reinterpret_cast<T*>(group->result)[lane];
 }
 
-// Waits until every thread of the threadgroup has come to the barrier.
-KSR_INLINE void ksr_wait_at_barrier(ksr_u32 site) {
+// Waits until every thread of the threadgroup has come to the barrier; `fence` has Metal's mem_flags.
+KSR_INLINE void ksr_wait_at_barrier(ksr_u32 site, ksr_u32 fence) {
     ksr_worker* worker = ksr_here();
     ksr_simdgroup* group = worker->simdgroup;
     ksr_u32 lane = worker->lane, bit = 1u << lane;
     group->sites[lane] = site;
+    group->operand[lane] = fence;
     group->barrier |= bit;
     group->runnable &= ~bit;
     ksr_yield(worker, group, lane);
 }
+
+// Threadgroup arrays have a zone after them that nobody owns (checked mode).
+constexpr ksr_u32 KSR_ZONE_BYTES = 2048;
+
+// A threadgroup array as its declaration has it.
+struct ksr_declared {
+    ksr_u32 offset, bytes, element_bytes, row_bytes;
+    const char* name;
+};
+
+#ifdef KSR_CHECKED  // linked into the kernel (watching.cc)
+extern "C" __attribute__((visibility("hidden"))) void ksr_declare(const ksr_declared*);
+extern "C" __attribute__((visibility("hidden"))) void ksr_absent_lane(ksr_simdgroup*, ksr_u32 lane, ksr_u32 from);
+extern "C" __attribute__((visibility("hidden"))) void ksr_atomic_read(const volatile void*, unsigned long bytes, ksr_u32 line);
+extern "C" __attribute__((visibility("hidden"))) void ksr_atomic_write(const volatile void*, unsigned long bytes, ksr_u32 line);
+extern "C" __attribute__((visibility("hidden"))) void ksr_fence_device();
+// What follows stands in that line of the kernel, whatever the compiler says of expanded code (accesses.py reads it).
+#define KSR_STANDS_IN(line) asm volatile("ksr_line %0" : : "g"(line) : "memory")
+#else
+#define KSR_STANDS_IN(line)
+#endif

@@ -38,10 +38,13 @@ bool read_job(Job* job) {
             if (!read_pass(job)) return false;
         } else if (!strcmp(word, "limits")) {
             unsigned count;
-            if (scanf("%u %u %u %u %u %llu", &count, &job->workers, &job->seconds, &job->line_bits,
-                      &job->memory_limit, &job->budget) != 6)
+            if (scanf("%u %u %u %u %u %u %llu", &count, &job->workers, &job->seconds, &job->line_bits,
+                      &job->block_bits, &job->memory_limit, &job->budget) != 7)
                 return false;
             job->count = count;
+        } else if (!strcmp(word, "check")) {
+            if (scanf("%llu %u", &job->seed, &job->milliseconds) != 2) return false;
+            job->check = true;
         } else if (!strcmp(word, "end")) {
             return job->passes && job->workers;
         } else {

@@ -1,7 +1,7 @@
 // What the runner is asked to do, and where it writes what came of it. search/devices/simulator/job.py is the other end.
 #pragma once
 
-#include "abi.h"
+#include "findings.h"
 
 constexpr ksr_u32 kMaxArrays = 256, kMaxPasses = 32, kMaxBuffers = 64, kMaxPath = 4096;
 constexpr ksr_u32 kKinds = 16;  // kinds of counted arithmetic: FLOPs and special functions
@@ -20,9 +20,13 @@ struct Pass {
     char path[kMaxPath];
 };
 
-struct Job {
+// On pages of its own, which are read-only while kernels run.
+struct alignas(16 << 10) Job {
     bool count;
-    ksr_u32 workers, seconds, line_bits, memory_limit;  // lines of 2^line_bits bytes
+    ksr_u32 workers, seconds, line_bits, block_bits, memory_limit;  // lines of 2^line_bits bytes
+    bool check;
+    ksr_u64 seed;          // of the order in which threads run while checking
+    ksr_u32 milliseconds;  // that checking a pass may take
     ksr_u64 budget;  // counted accesses and basic blocks to spend on one pass
     ksr_u32 arrays, passes;
     Array array[kMaxArrays];
@@ -44,6 +48,8 @@ enum FaultKind : ksr_u64 {
     kTooMuchMemory = 8,       // bytes declared
     kNotLoaded = 9,
     kOutOfMemory = 10,
+    kRefusedCall = 11,        // number of the system call, its name in 16 bytes
+    kNoSandbox = 12,          // error number
 };
 
 // Counts of one pass, over the threadgroups that ran.
@@ -58,6 +64,7 @@ struct Report {
     ksr_u64 state, pass, kind;
     ksr_i64 detail[8];
     PassReport counts[kMaxPasses];
+    Findings findings;
 };
 
 // Reads a job from a stream of lines; false when it is not one.

@@ -2,7 +2,6 @@
 // came of it into the shared file. Nothing that a kernel does here can reach the process that asked.
 #include <dlfcn.h>
 #include <math.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,30 +16,38 @@
 #include <ucontext.h>
 #endif
 
+#include "checked_pass.h"
 #include "counting.h"
 #include "job.h"
+#include "sandbox.h"
 #include "scheduler.h"
+#include "team.h"
 
 namespace {
 
 constexpr ksr_u64 kArrayGuard = ksr_u64(1) << 30;
-constexpr ksr_u32 kMaxWorkers = 256;
 constexpr ksr_u32 kMaxMappings = 60000;  // Linux allows a process about 65,000
 constexpr ksr_u32 kSignalStack = 64 << 10;
+// Private memory that a run may take: at all, for each worker (stacks of 1024 threads are half of it), and for each byte
+// of the arrays (what is noted of them).
+constexpr ksr_u64 kMemory = 1 << 30, kMemoryOfWorker = 512 << 20, kMemoryOfArrays = 16;
+constexpr ksr_u64 kCheckedMemory = 1 << 20;  // threadgroup memory with the zones between arrays
 constexpr int kFaulted = 3, kBadJob = 4;
 
 Job job;
 Report* report;
-ksr_fiber_worker* workers[kMaxWorkers];
+ksr_fiber_worker* workers[kMaxTeam];
 ksr_u32 faults;
 
 // What was loaded of one pass.
 struct Kernel {
     ksr_entry entry;
+    unsigned long (*declare)();  // returns the bytes of threadgroup memory
     ksr_u32 threadgroup_bytes;
     ksr_u64* block_counts;  // how often each basic block ran (counted mode)
     const ksr_u32* block_weights;
     ksr_u32 blocks;
+    const ksr_u32* element_bits;  // the narrowest access (checked mode)
 };
 
 [[noreturn]] void fault(FaultKind kind, ksr_i64 a = 0, ksr_i64 b = 0, ksr_i64 c = 0, ksr_i64 d = 0, ksr_i64 e = 0,
@@ -62,10 +69,11 @@ const ksr_runtime runtime = {ksr_block, ksr_pause, expf,  exp2f, exp10_of, logf,
                              cosf,      tanf,      asinf, acosf, atanf,    sinhf,  coshf,  tanhf,  asinhf,
                              acoshf,    atanhf,    rsqrt_of, atan2f, powf, fmodf,  ldexpf, frexpf};
 
-// 1 for a read, 2 for a write, 0 where the machine doesn't say.
+// 1 for a read, 2 for a write, 3 for an instruction, 0 where the machine doesn't say.
 int access_of(const void* context) {
 #if defined(__linux__) && defined(__x86_64__)
-    return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2 ? 2 : 1;
+    auto error = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR];
+    return error & 16 ? 3 : error & 2 ? 2 : 1;
 #elif defined(__APPLE__) && defined(__aarch64__)
     return static_cast<const ucontext_t*>(context)->uc_mcontext->__es.__esr & 0x40 ? 2 : 1;
 #else
@@ -76,6 +84,7 @@ int access_of(const void* context) {
 
 void on_memory_fault(int, siginfo_t* info, void* context) {
     ksr_address address = reinterpret_cast<ksr_address>(info->si_addr);
+    if (access_of(context) == 3) fault(kOutsideEverything, 0, 0, 3);
     for (ksr_u32 i = 0; i < job.workers; ++i) {
         ksr_place place = workers[i] ? ksr_place_of(workers[i], address) : KSR_ELSEWHERE;
         if (place == KSR_STACK) fault(kStackOverflow);
@@ -102,6 +111,13 @@ void on_memory_fault(int, siginfo_t* info, void* context) {
 void on_arithmetic(int, siginfo_t*, void*) { fault(kArithmetic); }
 void on_illegal(int, siginfo_t*, void*) { fault(kIllegal); }
 
+void on_refused_call(int, siginfo_t* info, void*) {
+    RefusedCall call = refused_call(info);
+    ksr_i64 name[2];
+    memcpy(name, call.name, sizeof name);
+    fault(kRefusedCall, call.number, name[0], name[1]);
+}
+
 void catch_signal(int number, void (*handler)(int, siginfo_t*, void*)) {
     struct sigaction action = {};
     action.sa_sigaction = handler;
@@ -124,6 +140,9 @@ void limit_process() {
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     setrlimit(RLIMIT_FSIZE, &none);
+    ksr_u64 memory = kMemory + job.workers * kMemoryOfWorker;
+    for (ksr_u32 i = 0; i < job.arrays; ++i) memory += kMemoryOfArrays * job.array[i].bytes;
+    limit_memory(memory);
     if (job.seconds) {  // should the process that asked be gone, this one ends by itself
         struct itimerval timer = {};
         timer.it_value.tv_sec = job.seconds;
@@ -157,22 +176,25 @@ void map_arrays(int file, bool constant, ksr_address* begin, ksr_address* end) {
     *end = at;
 }
 
+// Only finds what was compiled: none of it runs before the sandbox is entered (that nothing in the library runs by being
+// loaded was seen to when it was built).
 Kernel load(const Pass& pass) {
     void* library = dlopen(pass.path, RTLD_NOW | RTLD_LOCAL);
     if (!library) fault(kNotLoaded);
     Kernel kernel = {};
     kernel.entry = reinterpret_cast<ksr_entry>(dlsym(library, "ksr_kernel"));
-    auto bytes = reinterpret_cast<unsigned long (*)()>(dlsym(library, "ksr_threadgroup_bytes"));
-    if (!kernel.entry || !bytes) fault(kNotLoaded);
-    unsigned long declared = bytes();
-    if (declared > job.memory_limit) fault(kTooMuchMemory, ksr_i64(declared));
-    kernel.threadgroup_bytes = ksr_u32(declared);
+    kernel.declare = reinterpret_cast<unsigned long (*)()>(dlsym(library, "ksr_threadgroup_bytes"));
+    if (!kernel.entry || !kernel.declare) fault(kNotLoaded);
     if (job.count) {
         kernel.block_counts = static_cast<ksr_u64*>(dlsym(library, "ksr_block_counts"));
         kernel.block_weights = static_cast<ksr_u32*>(dlsym(library, "ksr_block_weights"));
         auto blocks = static_cast<const ksr_u32*>(dlsym(library, "ksr_blocks"));
         if (!kernel.block_counts || !kernel.block_weights || !blocks) fault(kNotLoaded);
         kernel.blocks = *blocks;
+    }
+    if (job.check) {
+        kernel.element_bits = static_cast<const ksr_u32*>(dlsym(library, "ksr_element_bits"));
+        if (!kernel.element_bits) fault(kNotLoaded);
     }
     return kernel;
 }
@@ -194,26 +216,23 @@ ksr_launch launch_of(const Pass& pass, const Kernel& kernel, void** buffers) {
     return launch;
 }
 
+ksr_u64 threadgroups_of(const ksr_launch& launch) {
+    return ksr_u64(launch.groups.x) * launch.groups.y * launch.groups.z;
+}
+
 // The threadgroups of a pass as the workers share them: whoever is free takes the next few.
 struct Shares {
     const ksr_launch* launch;
     ksr_u64 next, total, few;
 };
 
-struct Part {
-    Shares* shares;
-    ksr_fiber_worker* worker;
-};
-
-void* run_part(void* argument) {
-    Part* part = static_cast<Part*>(argument);
-    Shares* shares = part->shares;
-    use_signal_stack();
+void run_share(ksr_u32 member, void* context) {
+    Shares* shares = static_cast<Shares*>(context);
     for (;;) {
         ksr_u64 begin = __atomic_fetch_add(&shares->next, shares->few, __ATOMIC_RELAXED);
         for (ksr_u64 i = begin; i < begin + shares->few; ++i) {
-            if (i >= shares->total) return nullptr;
-            ksr_run_threadgroup(part->worker, shares->launch, i);
+            if (i >= shares->total) return;
+            ksr_run_threadgroup(workers[member], shares->launch, i);
         }
     }
 }
@@ -223,17 +242,8 @@ void run_all(const ksr_launch& launch, ksr_u64 total) {
     ksr_u64 count = least(job.workers, kMaxMappings / (2 * threads));
     if (total < count) count = total;
     Shares shares = {&launch, 0, total, total / (count * 16) + 1};
-    Part parts[kMaxWorkers];
-    pthread_t ids[kMaxWorkers];
-    ksr_u32 started = 0;
-    for (ksr_u32 i = 0; i < count; ++i) {
-        if (!workers[i] && !(workers[i] = ksr_worker_create(&runtime))) fault(kOutOfMemory);
-        ksr_worker_reserve(workers[i], launch.threadgroup_bytes);
-        parts[i] = {&shares, workers[i]};
-        if (i && pthread_create(&ids[started], nullptr, run_part, &parts[i]) == 0) ++started;
-    }
-    run_part(&parts[0]);
-    for (ksr_u32 i = 0; i < started; ++i) pthread_join(ids[i], nullptr);
+    for (ksr_u32 i = 0; i < count; ++i) ksr_worker_reserve(workers[i], launch.threadgroup_bytes);
+    run_team(ksr_u32(count), run_share, &shares);
 }
 
 ksr_u64 block_work(const Kernel& kernel) {
@@ -299,8 +309,10 @@ ksr_u64 count_sample(const Kernel& kernel, const ksr_launch& launch, ksr_u64 tot
     for (;;) {
         clear_counts(kernel, worker, counting);
         if (sampled == total) count_footprints(counting);
-        for (ksr_u64 i = 0; i < sampled; ++i)
+        for (ksr_u64 i = 0; i < sampled; ++i) {
+            ksr_forget_lines();
             ksr_run_threadgroup(workers[0], &launch, sampled == total ? i : sample(launch, i, sampled));
+        }
         if (sampled != 2 || total == 2) return sampled;
         ksr_u64 work = (block_work(kernel) + worker->counters.logged) / 2 + 1;
         if (job.budget / work <= 2) return sampled;
@@ -310,7 +322,7 @@ ksr_u64 count_sample(const Kernel& kernel, const ksr_launch& launch, ksr_u64 tot
 
 void count_pass(const Pass& pass, const Kernel& kernel, const ksr_launch& launch, ksr_u64 total, PassReport* into) {
     static ksr_counted_array arrays[kMaxBuffers];
-    ksr_counting counting = {job.line_bits, 0, arrays};
+    ksr_counting counting = {job.line_bits, job.block_bits, 0, arrays};
     for (ksr_u32 i = 0; i < pass.buffers; ++i) {
         const Array& array = job.array[pass.buffer[i]];
         if (array.constant) continue;
@@ -333,12 +345,44 @@ void count_pass(const Pass& pass, const Kernel& kernel, const ksr_launch& launch
 }
 
 void prepare_counting(ksr_address begin, ksr_address end) {
-    if (!(workers[0] = ksr_worker_create(&runtime))) fault(kOutOfMemory);
     ksr_worker* worker = ksr_worker_shared(workers[0]);
     worker->device_begin = begin;
     worker->device_end = end;
     worker->log = static_cast<ksr_access*>(malloc(sizeof(ksr_access) * KSR_SIMD_WIDTH * KSR_LOG_STRIDE));
     if (!worker->log) fault(kOutOfMemory);
+}
+
+void check_pass(ksr_u32 number, const Kernel& kernel, const ksr_launch& launch, ksr_u64 total) {
+    ksr_worker_reserve(workers[0], launch.threadgroup_bytes);
+    ksr_watch_arrays(job, job.pass[number], number, *kernel.element_bits);
+    report->findings.groups += total;
+    report->findings.groups_run += ksr_check_pass(workers[0], &launch, total, job.milliseconds / 1000.0);
+}
+
+// The most threadgroups that any pass has.
+ksr_u64 most_threadgroups() {
+    ksr_u64 most = 0;
+    for (ksr_u32 i = 0; i < job.passes; ++i) {
+        void* buffers[kMaxBuffers];
+        ksr_u64 total = threadgroups_of(launch_of(job.pass[i], {}, buffers));
+        if (total > most) most = total;
+    }
+    return most;
+}
+
+// Makes every thread and every region that the passes will need.
+void gather_team() {
+    ksr_u64 most = most_threadgroups();
+    if (most < job.workers) job.workers = ksr_u32(most);
+    job.workers = start_team(job.workers, use_signal_stack);
+    for (ksr_u32 i = 0; i < job.workers; ++i)
+        if (!(workers[i] = ksr_worker_create(&runtime))) fault(kOutOfMemory);
+}
+
+void lock_in() {
+    // What a fault is explained by must be what it was: a kernel can't change it.
+    mprotect(&job, sizeof job, PROT_READ);
+    if (int error = enter_sandbox()) fault(kNoSandbox, error);
 }
 
 }  // namespace
@@ -353,7 +397,7 @@ void ksr_report_out_of_memory() { fault(kOutOfMemory); }
 int main(int, char** arguments) {
     int file = atoi(arguments[1]);
     if (!read_job(&job)) return kBadJob;
-    if (job.workers > kMaxWorkers) job.workers = kMaxWorkers;
+    if (job.workers > kMaxTeam) job.workers = kMaxTeam;
     void* shared = mmap(nullptr, to_page(sizeof(Report)), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (shared == MAP_FAILED) return kBadJob;
     report = static_cast<Report*>(shared);
@@ -365,6 +409,7 @@ int main(int, char** arguments) {
     catch_signal(SIGFPE, on_arithmetic);
     catch_signal(SIGILL, on_illegal);
     catch_signal(SIGTRAP, on_illegal);
+    catch_signal(SIGSYS, on_refused_call);
     ksr_address begin, end, constant_begin, constant_end;
     map_arrays(file, false, &begin, &end);
     map_arrays(file, true, &constant_begin, &constant_end);
@@ -373,18 +418,29 @@ int main(int, char** arguments) {
         report->pass = i;
         kernels[i] = load(job.pass[i]);
     }
+    gather_team();
     if (job.count) prepare_counting(begin, end);
+    if (job.check) {
+        ksr_prepare_checks(ksr_worker_shared(workers[0]), &report->findings, begin, end);
+        ksr_shuffle(workers[0], job.seed);
+    }
+    lock_in();
     for (ksr_u32 i = 0; i < job.passes; ++i) {
         report->pass = i;
+        unsigned long declared = kernels[i].declare();
+        if (declared > (job.check ? kCheckedMemory : job.memory_limit)) fault(kTooMuchMemory, ksr_i64(declared));
+        kernels[i].threadgroup_bytes = ksr_u32(declared);
         void* buffers[kMaxBuffers];
         ksr_launch launch = launch_of(job.pass[i], kernels[i], buffers);
-        ksr_u64 total = ksr_u64(launch.groups.x) * launch.groups.y * launch.groups.z;
+        ksr_u64 total = threadgroups_of(launch);
         PassReport& counts = report->counts[i];
         counts.threadgroups = total;
         counts.threads = launch.nominal_size.x * launch.nominal_size.y * launch.nominal_size.z;
         counts.threadgroup_bytes = kernels[i].threadgroup_bytes;
         if (job.count)
             count_pass(job.pass[i], kernels[i], launch, total, &counts);
+        else if (job.check)
+            check_pass(i, kernels[i], launch, total);
         else
             run_all(launch, total);
     }

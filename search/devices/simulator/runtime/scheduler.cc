@@ -33,6 +33,7 @@ struct ksr_fiber_worker {
     void* main_stack_pointer;
     ksr_u32 threads, simdgroups, todo;  // of this threadgroup; a bit in `todo` for each simdgroup not yet stuck
     ksr_u32 stacks_made, stacks_free, starting_stack;
+    ksr_u64 random;  // state of the generator that chooses who goes on, 0 for the order of numbers
     ksr_uint3 position_size;  // the group size that `positions` was made for
     ksr_u16 free_stack[KSR_MAX_THREADS];
     ksr_u16 positions[KSR_MAX_THREADS][3];
@@ -45,11 +46,19 @@ namespace {
 
 ksr_fiber_worker* owner(ksr_worker* worker) { return reinterpret_cast<ksr_fiber_worker*>(worker); }
 
+// One of the set bits: the lowest, or one that the seed chooses.
+ksr_u32 choose(ksr_fiber_worker* worker, ksr_u32 bits) {
+    if (!worker->random) return __builtin_ctz(bits);
+    ksr_u32 turn = ksr_u32(ksr_choose_below(worker, KSR_SIMD_WIDTH));
+    ksr_u32 turned = turn ? bits >> turn | bits << (KSR_SIMD_WIDTH - turn) : bits;
+    return (__builtin_ctz(turned) + turn) % KSR_SIMD_WIDTH;
+}
+
 enum Choice { kResume, kStart, kDone };
 
 // Completes the operation of the pending lanes that stand earliest in the source: threads that took a branch catch up
 // before those that went around it.
-void complete_earliest(ksr_simdgroup* group) {
+void complete_earliest(ksr_worker* worker, ksr_simdgroup* group) {
     ksr_u32 site = ~0u, active = 0, first = 0;
     for (ksr_u32 rest = group->pending; rest; rest &= rest - 1) {
         ksr_u32 lane = __builtin_ctz(rest);
@@ -61,6 +70,7 @@ void complete_earliest(ksr_simdgroup* group) {
         if (group->sites[lane] == site) active |= 1u << lane;
     }
     group->combine[first](group, active);
+    if (worker->watch) ksr_watch_operation(worker, group, active, site);
     group->runnable = active;
     group->pending &= ~active;
     group->mixed = 0;
@@ -73,7 +83,7 @@ void complete_earliest(ksr_simdgroup* group) {
 
 // Every live thread waits at a barrier: lets them go on, or reports why that would be wrong.
 void release_barrier(ksr_fiber_worker* worker) {
-    ksr_u32 waiting = 0, missing = 0, thread = ~0u, missing_thread = ~0u, site = 0;
+    ksr_u32 waiting = 0, missing = 0, thread = ~0u, missing_thread = ~0u, site = 0, fence = 0;
     for (ksr_u32 i = 0; i < worker->simdgroups; ++i) {
         ksr_simdgroup* group = &worker->simdgroup[i];
         ksr_u32 gone = lanes_of(i, worker->threads) & ~group->barrier;
@@ -85,6 +95,7 @@ void release_barrier(ksr_fiber_worker* worker) {
             if (thread == ~0u) {
                 thread = group->first_thread + lane;
                 site = group->sites[lane];
+                fence = group->operand[lane];
             } else if (group->sites[lane] != site) {
                 ksr_report_divergence(KSR_TWO_BARRIERS, site, group->sites[lane], waiting, 0, thread,
                                       group->first_thread + lane);
@@ -95,6 +106,7 @@ void release_barrier(ksr_fiber_worker* worker) {
         worker->todo |= 1u << i;
     }
     if (missing) ksr_report_divergence(KSR_THREADS_RETURNED, site, 0, waiting, missing, thread, missing_thread);
+    if (worker->shared.watch) ksr_watch_barrier(&worker->shared, fence, site);
     ++worker->shared.counters.barriers;
 }
 
@@ -103,13 +115,13 @@ Choice pick(ksr_fiber_worker* worker) {
     for (;;) {
         ksr_simdgroup* group = worker->shared.simdgroup;
         if (group->runnable) {
-            worker->shared.lane = __builtin_ctz(group->runnable);
+            worker->shared.lane = choose(worker, group->runnable);
             return kResume;
         }
         if (group->unstarted) {
-            worker->shared.lane = __builtin_ctz(group->unstarted);
-            group->unstarted &= group->unstarted - 1;
+            worker->shared.lane = choose(worker, group->unstarted);
             group->runnable = 1u << worker->shared.lane;
+            group->unstarted &= ~group->runnable;
             return kStart;
         }
         if (group->paused) {
@@ -120,7 +132,7 @@ Choice pick(ksr_fiber_worker* worker) {
         }
         if (group->pending) {
             if (worker->shared.log && group->pending == group->live) ksr_flush_log(&worker->shared, true);
-            complete_earliest(group);
+            complete_earliest(&worker->shared, group);
             continue;
         }
         if (worker->shared.log) ksr_flush_log(&worker->shared, true);
@@ -131,7 +143,7 @@ Choice pick(ksr_fiber_worker* worker) {
             if (!barrier) return kDone;
             release_barrier(worker);
         }
-        worker->shared.simdgroup = &worker->simdgroup[__builtin_ctz(worker->todo)];
+        worker->shared.simdgroup = &worker->simdgroup[choose(worker, worker->todo)];
     }
 }
 
@@ -268,11 +280,27 @@ void ksr_run_threadgroup(ksr_fiber_worker* worker, const ksr_launch* launch, ksr
     }
     ksr_u16* memory = reinterpret_cast<ksr_u16*>(worker->shared.threadgroup_memory);
     for (ksr_u32 i = 0; i < launch->threadgroup_bytes / 2; ++i) memory[i] = kPoison;
-    worker->shared.simdgroup = worker->simdgroup;
+    if (worker->shared.watch) ksr_watch_threadgroup(&worker->shared, index);
+    worker->shared.simdgroup = &worker->simdgroup[choose(worker, worker->todo)];
     pick(worker);
     ksr_switch(&worker->main_stack_pointer, fresh_stack(worker));
     for (ksr_u8* slack = memory_end(worker); slack < threadgroup_guard(worker); ++slack)
         if (*slack != kSlack) ksr_report_threadgroup_overrun(ksr_u32(slack - worker->shared.threadgroup_memory));
+}
+
+void ksr_shuffle(ksr_fiber_worker* worker, ksr_u64 seed) { worker->random = seed * 0x9E3779B97F4A7C15ull; }
+
+ksr_u64 ksr_choose_below(ksr_fiber_worker* worker, ksr_u64 bound) {
+    ksr_u64& state = worker->random;  // xorshift, which stays at 0
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (state >> 32) % bound;
+}
+
+ksr_address ksr_threadgroup_room(const ksr_fiber_worker* worker, ksr_address* begin) {
+    *begin = reinterpret_cast<ksr_address>(worker) + kThreadgroupAt - kThreadgroupMost;
+    return kThreadgroupMost;
 }
 
 ksr_worker* ksr_worker_shared(ksr_fiber_worker* worker) { return &worker->shared; }

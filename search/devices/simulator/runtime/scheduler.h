@@ -41,3 +41,18 @@ enum ksr_divergence { KSR_THREADS_RETURNED = 1, KSR_TWO_BARRIERS = 2 };
 // Provided by the counting: takes the access logs of the simdgroup that runs now, and empties them. `together` says that
 // every live lane has come to the same point.
 void ksr_flush_log(ksr_worker* worker, bool together);
+
+// Lets the order of lanes, simdgroups and threadgroups depend on `seed`; 0 is the order of their numbers.
+void ksr_shuffle(ksr_fiber_worker* worker, ksr_u64 seed);
+
+// A number below `bound` that the seed chooses, 0 without one.
+ksr_u64 ksr_choose_below(ksr_fiber_worker* worker, ksr_u64 bound);
+
+// The addresses that only threadgroup memory has any business in: where they begin, and how many bytes.
+ksr_address ksr_threadgroup_room(const ksr_fiber_worker* worker, ksr_address* begin);
+
+// Provided by the checking, and called where a worker is watched: a threadgroup begins; every thread has come to the
+// barrier `site`; the lanes `active` complete the operation `site`.
+void ksr_watch_threadgroup(ksr_worker* worker, ksr_u64 index);
+void ksr_watch_barrier(ksr_worker* worker, ksr_u32 fence, ksr_u32 site);
+void ksr_watch_operation(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 active, ksr_u32 site);

@@ -42,6 +42,8 @@ class Bench:
         header: str = "",
         template: Mapping[str, int | bool | DType] | None = None,
         dtypes: Mapping[str, str] | None = None,
+        init_value: float | None = None,
+        atomic_outputs: bool = False,
     ) -> BoundProgram:
         """Return a program of one pass; an int for grid or threadgroup is an extent in x."""
         known = dtypes or {}
@@ -59,6 +61,8 @@ class Bench:
             (grid, 1, 1) if isinstance(grid, int) else grid,
             (threadgroup, 1, 1) if isinstance(threadgroup, int) else threadgroup,
             tuple((template or {}).items()),
+            init_value,
+            atomic_outputs,
         )
         return BoundProgram((step,), tuple(outputs))
 

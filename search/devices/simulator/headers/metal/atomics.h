@@ -1,11 +1,17 @@
 // Atomics: real ones, since threadgroups run at once on several cores.
 #pragma once
 
+namespace ksr {
+template <class T> constexpr bool atomic_type =
+    __is_same(T, int) || __is_same(T, uint) || __is_same(T, float) || __is_same(T, bool) || __is_same(T, ulong);
+}
+
 namespace metal {
 
 enum memory_order { memory_order_relaxed = 0, memory_order_acquire = 2, memory_order_release = 3, memory_order_acq_rel = 4, memory_order_seq_cst = 5 };
 
 template <class T> struct atomic {
+    static_assert(ksr::atomic_type<T>, "Metal's atomics hold int, uint, float, bool or ulong");
     T ksr_value;
 };
 typedef atomic<int> atomic_int;
@@ -24,10 +30,9 @@ template <uint Bytes> struct word { typedef uint type; };
 template <> struct word<1> { typedef uchar type; };
 template <> struct word<8> { typedef ulong type; };
 
-// Replaces the value by f of it; returns what it was.
-template <class T, class F> KSR_UNCOUNTED T update(volatile metal::atomic<T>* object, F f) {
+template <class T, class F> KSR_UNCOUNTED T change(volatile metal::atomic<T>* object, F f) {
     KSR_COUNT(atomics, 1);
-#ifdef KSR_COUNTED  // one thread counts, and the sanitizer would make a call of every atomic instruction
+#if defined(KSR_COUNTED) || defined(KSR_CHECKED)  // one thread runs, and the sanitizer would make a call of every atomic instruction
     T before = object->ksr_value;
     object->ksr_value = f(before);
     return before;
@@ -42,22 +47,35 @@ template <class T, class F> KSR_UNCOUNTED T update(volatile metal::atomic<T>* ob
 #endif
 }
 
+// Replaces the value by f of it; returns what it was.
+template <class T, class F> KSR_INLINE T update(volatile metal::atomic<T>* object, F f, [[maybe_unused]] uint line) {
+#ifdef KSR_CHECKED
+    ksr_atomic_write(object, sizeof(T), line);
+#endif
+    return change(object, f);
+}
+
+template <class T> KSR_UNCOUNTED T look(const volatile metal::atomic<T>* object) { return object->ksr_value; }
+
 }  // namespace ksr
 
 namespace metal {
 
-template <class T> KSR_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order) {
-    return object->ksr_value;
+template <class T> KSR_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order, [[maybe_unused]] KSR_AT) {
+#ifdef KSR_CHECKED
+    ksr_atomic_read(object, sizeof(T), ksr_line);
+#endif
+    return ksr::look(object);
 }
-template <class T> KSR_INLINE void atomic_store_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order) {
-    ksr::update(object, [value](T) { return value; });
+template <class T> KSR_INLINE void atomic_store_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_AT) {
+    ksr::update(object, [value](T) { return value; }, ksr_line);
 }
-template <class T> KSR_INLINE T atomic_exchange_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order) {
-    return ksr::update(object, [value](T) { return value; });
+template <class T> KSR_INLINE T atomic_exchange_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_AT) {
+    return ksr::update(object, [value](T) { return value; }, ksr_line);
 }
 #define KSR_FETCH(name, expression)                                                                                    \
-    template <class T> KSR_INLINE T atomic_fetch_##name##_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order) { \
-        return ksr::update(object, [value](T was) { return T(expression); });                                          \
+    template <class T> KSR_INLINE T atomic_fetch_##name##_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_AT) { \
+        return ksr::update(object, [value](T was) { return T(expression); }, ksr_line);                                          \
     }
 KSR_FETCH(add, was + value)
 KSR_FETCH(sub, was - value)
@@ -68,18 +86,21 @@ KSR_FETCH(or, was | value)
 KSR_FETCH(xor, was ^ value)
 #undef KSR_FETCH
 template <class T>
-KSR_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, typename ksr::same<T>::type value, memory_order, memory_order) {
+KSR_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, typename ksr::same<T>::type value, memory_order, memory_order, KSR_AT) {
     typedef typename ksr::word<sizeof(T)>::type bits;
     T wanted = *expected;
     T was = ksr::update(object, [wanted, value](T before) {
         return __builtin_bit_cast(bits, before) == __builtin_bit_cast(bits, wanted) ? value : before;
-    });
+    }, ksr_line);
     *expected = was;
     return __builtin_bit_cast(bits, was) == __builtin_bit_cast(bits, wanted);
 }
 
-KSR_INLINE void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_scope_device) {
-#ifndef KSR_COUNTED
+KSR_INLINE void atomic_thread_fence([[maybe_unused]] mem_flags fence, memory_order, thread_scope = thread_scope_device) {
+#ifdef KSR_CHECKED
+    if (uint(fence & mem_flags::mem_device)) ksr_fence_device();
+#endif
+#if !defined(KSR_COUNTED) && !defined(KSR_CHECKED)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }

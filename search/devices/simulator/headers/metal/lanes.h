@@ -27,9 +27,12 @@ enum kind : uint {
     shuffle, shuffle_xor, shuffle_up, shuffle_down, rotate_up, rotate_down, fill_up, fill_down,
     broadcast, first, ballot, active, every, some, quad_sum, quad_product, quad_maximum, quad_minimum,
     quad_and, quad_or, quad_xor, quad_shuffle, quad_shuffle_xor, quad_up, quad_down, quad_broadcast,
-    matrix_load, matrix_store, matrix_product, kinds
+    matrix_load, matrix_store, matrix_product, quad_inclusive_sum, quad_exclusive_sum, quad_inclusive_product,
+    quad_exclusive_product, quad_rotate_up, quad_rotate_down, quad_fill_up, quad_fill_down, quad_first, quad_ballot,
+    quad_active, kinds
 };
 static_assert(kinds <= 64);
+static_assert(simd_barrier == KSR_SIMDGROUP_BARRIER && matrix_product == KSR_MATRIX_PRODUCT);
 
 constexpr uint site(uint line, kind what) { return line << 6 | what; }
 
@@ -46,6 +49,9 @@ template <class T> struct lesser { KSR_INLINE static T of(T a, T b) { return met
 template <class T> struct ands { KSR_INLINE static T of(T a, T b) { return T(a & b); } };
 template <class T> struct ors { KSR_INLINE static T of(T a, T b) { return T(a | b); } };
 template <class T> struct xors { KSR_INLINE static T of(T a, T b) { return T(a ^ b); } };
+
+template <class T> struct combined_as { typedef T type; };
+template <> struct combined_as<bfloat> { typedef float type; };
 
 // Combines the active lanes of each group of `Width` in a tree, as hardware does, and gives all of them the result.
 template <class T, class Op, uint Width> KSR_UNCOUNTED void reduce(ksr_simdgroup* group, ksr_u32 active) {
@@ -76,10 +82,11 @@ template <class T, class Op, uint Width> KSR_UNCOUNTED void reduce(ksr_simdgroup
     }
 }
 
-template <class T, class Op, bool Inclusive> KSR_UNCOUNTED void scan(ksr_simdgroup* group, ksr_u32 active) {
+template <class T, class Op, bool Inclusive, uint Width> KSR_UNCOUNTED void scan(ksr_simdgroup* group, ksr_u32 active) {
     KSR_COUNT(reductions, 1);
     T sum = Op::start();
     for (uint i = 0; i < kLanes; ++i) {
+        if (i % Width == 0) sum = Op::start();
         if (!(active >> i & 1)) continue;
         if (!Inclusive) results<T>(group)[i] = sum;
         sum = Op::of(sum, values<T>(group)[i]);
@@ -92,6 +99,9 @@ template <class T> KSR_INLINE void take(ksr_simdgroup* group, ksr_u32 active, ui
     if (active >> from & 1) {
         results<T>(group)[lane] = values<T>(group)[from];
     } else {
+#ifdef KSR_CHECKED
+        ksr_absent_lane(group, lane, from);
+#endif
         uchar* result = reinterpret_cast<uchar*>(&results<T>(group)[lane]);
         for (uint i = 0; i < sizeof(T); ++i) result[i] = i % 2 ? 0xFF : 0xD5;
     }
@@ -108,6 +118,8 @@ struct in_quad { KSR_INLINE static uint from(uint lane, uint operand) { return l
 struct quad_by_xor { KSR_INLINE static uint from(uint lane, uint operand) { return lane / kQuad * kQuad + (lane ^ operand) % kQuad; } };
 struct quad_below { KSR_INLINE static uint from(uint lane, uint operand) { return lane % kQuad >= operand ? lane - operand : kLanes; } };
 struct quad_above { KSR_INLINE static uint from(uint lane, uint operand) { return lane % kQuad + operand < kQuad ? lane + operand : kLanes; } };
+struct quad_around_below { KSR_INLINE static uint from(uint lane, uint operand) { return lane / kQuad * kQuad + (lane - operand) % kQuad; } };
+struct quad_around_above { KSR_INLINE static uint from(uint lane, uint operand) { return lane / kQuad * kQuad + (lane + operand) % kQuad; } };
 
 template <class T, class Source> KSR_UNCOUNTED void move(ksr_simdgroup* group, ksr_u32 active) {
     KSR_COUNT(shuffles, 1);
@@ -144,21 +156,25 @@ KSR_UNCOUNTED inline void meet(ksr_simdgroup* group, ksr_u32 active) {
 
 namespace metal {
 
-KSR_INLINE void threadgroup_barrier(mem_flags, KSR_AT) { ksr_wait_at_barrier(ksr::site(ksr_line, ksr::barrier)); }
-KSR_INLINE void threadgroup_barrier(mem_flags, thread_scope, KSR_AT) {
-    ksr_wait_at_barrier(ksr::site(ksr_line, ksr::barrier));
+KSR_INLINE void threadgroup_barrier(mem_flags fence, KSR_AT) {
+    ksr_wait_at_barrier(ksr::site(ksr_line, ksr::barrier), uint(fence));
+}
+KSR_INLINE void threadgroup_barrier(mem_flags fence, thread_scope, KSR_AT) {
+    threadgroup_barrier(fence, ksr_line);
 }
 KSR_INLINE void simdgroup_barrier(mem_flags, KSR_AT) {
     ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::simd_barrier));
 }
 
-#define KSR_REDUCTION(name, op, what, quad_what)                                                                       \
-    template <class T> KSR_INLINE T simd_##name(T value, KSR_AT) {                                                     \
-        return ksr_collective(value, 0, ksr::reduce<T, ksr::op<T>, 32>, ksr::site(ksr_line, ksr::what));               \
-    }                                                                                                                  \
-    template <class T> KSR_INLINE T quad_##name(T value, KSR_AT) {                                                     \
-        return ksr_collective(value, 0, ksr::reduce<T, ksr::op<T>, 4>, ksr::site(ksr_line, ksr::quad_what));           \
+// bfloat is combined in float and rounded once, which is how MLX has Metal do it.
+#define KSR_COMBINED(name, what, combine, op, ...)                                                                     \
+    template <class T> KSR_INLINE T name(T value, KSR_AT) {                                                            \
+        typedef typename ksr::combined_as<T>::type as;                                                                 \
+        return T(ksr_collective(as(value), 0, ksr::combine<as, ksr::op<as>, __VA_ARGS__>, ksr::site(ksr_line, ksr::what))); \
     }
+#define KSR_REDUCTION(name, op, what, quad_what)                                                                       \
+    KSR_COMBINED(simd_##name, what, reduce, op, 32)                                                                    \
+    KSR_COMBINED(quad_##name, quad_what, reduce, op, 4)
 KSR_REDUCTION(sum, add, sum, quad_sum)
 KSR_REDUCTION(product, multiply, product, quad_product)
 KSR_REDUCTION(max, greater, maximum, quad_maximum)
@@ -169,14 +185,14 @@ KSR_REDUCTION(xor, xors, bit_xor, quad_xor)
 #undef KSR_REDUCTION
 
 #define KSR_SCAN(name, op, inclusive, what)                                                                            \
-    template <class T> KSR_INLINE T simd_prefix_##name(T value, KSR_AT) {                                              \
-        return ksr_collective(value, 0, ksr::scan<T, ksr::op<T>, inclusive>, ksr::site(ksr_line, ksr::what));          \
-    }
+    KSR_COMBINED(simd_prefix_##name, what, scan, op, inclusive, 32)                                                    \
+    KSR_COMBINED(quad_prefix_##name, quad_##what, scan, op, inclusive, 4)
 KSR_SCAN(inclusive_sum, add, true, inclusive_sum)
 KSR_SCAN(exclusive_sum, add, false, exclusive_sum)
 KSR_SCAN(inclusive_product, multiply, true, inclusive_product)
 KSR_SCAN(exclusive_product, multiply, false, exclusive_product)
 #undef KSR_SCAN
+#undef KSR_COMBINED
 
 #define KSR_SHUFFLE(name, source, what)                                                                                \
     template <class T> KSR_INLINE T name(T value, ushort operand, KSR_AT) {                                            \
@@ -193,22 +209,27 @@ KSR_SHUFFLE(quad_shuffle, in_quad, quad_shuffle)
 KSR_SHUFFLE(quad_shuffle_xor, quad_by_xor, quad_shuffle_xor)
 KSR_SHUFFLE(quad_shuffle_up, quad_below, quad_up)
 KSR_SHUFFLE(quad_shuffle_down, quad_above, quad_down)
+KSR_SHUFFLE(quad_shuffle_rotate_up, quad_around_below, quad_rotate_up)
+KSR_SHUFFLE(quad_shuffle_rotate_down, quad_around_above, quad_rotate_down)
 KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast)
 #undef KSR_SHUFFLE
 
-// Lanes that have no lane so far below (above) them take the filling value of the lane that far around the end.
-template <class T> KSR_INLINE T simd_shuffle_and_fill_up(T value, T filling, ushort delta, KSR_AT) {
-    uint lane = ksr_here()->lane;
-    T around = ksr_collective(filling, delta, ksr::move<T, ksr::around_below>, ksr::site(ksr_line, ksr::fill_up));
-    T shifted = ksr_collective(value, delta, ksr::move<T, ksr::from_below>, ksr::site(ksr_line, ksr::fill_up));
-    return lane < delta ? around : shifted;
-}
-template <class T> KSR_INLINE T simd_shuffle_and_fill_down(T value, T filling, ushort delta, KSR_AT) {
-    uint lane = ksr_here()->lane;
-    T around = ksr_collective(filling, delta, ksr::move<T, ksr::around_above>, ksr::site(ksr_line, ksr::fill_down));
-    T shifted = ksr_collective(value, delta, ksr::move<T, ksr::from_above>, ksr::site(ksr_line, ksr::fill_down));
-    return lane + delta >= 32 ? around : shifted;
-}
+// Lanes that have no lane so far below (above) them, within each `modulo` of lanes, take the filling value of the lane that
+// far around the end.
+#define KSR_FILL(width, name, around, what, lanes)                                                                     \
+    template <class T>                                                                                                 \
+    KSR_INLINE T width##_shuffle_and_fill_##name(T value, T filling, ushort delta, ushort modulo = lanes, KSR_AT) {    \
+        uint lane = ksr_here()->lane % modulo, from = lane around delta;                                               \
+        uint source = ksr_here()->lane - lane + from % modulo;                                                         \
+        T filled = ksr_collective(filling, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_line, ksr::what));       \
+        T moved = ksr_collective(value, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_line, ksr::what));          \
+        return from < modulo ? moved : filled;                                                                         \
+    }
+KSR_FILL(simd, up, -, fill_up, 32)
+KSR_FILL(simd, down, +, fill_down, 32)
+KSR_FILL(quad, up, -, quad_fill_up, 4)
+KSR_FILL(quad, down, +, quad_fill_down, 4)
+#undef KSR_FILL
 
 template <class T> KSR_INLINE T simd_broadcast_first(T value, KSR_AT) {
     return ksr_collective(value, 0, ksr::move_first<T>, ksr::site(ksr_line, ksr::first));
@@ -244,6 +265,38 @@ KSR_INLINE bool simd_is_first(KSR_AT) {
     return uint(__builtin_ctz(mask)) == lane;
 }
 
+// The same for the four lanes of a quadgroup.
+struct quad_vote {
+    typedef ulong vote_t;
+    vote_t ksr_mask;
+    quad_vote() = default;
+    constexpr explicit quad_vote(vote_t mask) : ksr_mask(mask) {}
+    constexpr explicit operator vote_t() const { return ksr_mask; }
+    constexpr explicit operator uint() const { return uint(ksr_mask); }
+    constexpr bool all() const { return ksr_mask == 15; }
+    constexpr bool any() const { return ksr_mask != 0; }
+};
+
+KSR_INLINE quad_vote quad_ballot(bool vote, KSR_AT) {
+    uint first = ksr_here()->lane / 4 * 4;
+    return quad_vote(ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_line, ksr::quad_ballot)) >> first & 15);
+}
+KSR_INLINE quad_vote quad_active_threads_mask(KSR_AT) {
+    uint first = ksr_here()->lane / 4 * 4;
+    return quad_vote(ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::quad_active)) >> first & 15);
+}
+KSR_INLINE bool quad_all(bool vote, KSR_AT) { return !quad_ballot(!vote, ksr_line).any(); }
+KSR_INLINE bool quad_any(bool vote, KSR_AT) { return quad_ballot(vote, ksr_line).any(); }
+KSR_INLINE bool quad_is_first(KSR_AT) {
+    uint place = ksr_here()->lane % 4;
+    return uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_line).ksr_mask))) == place;
+}
+template <class T> KSR_INLINE T quad_broadcast_first(T value, KSR_AT) {
+    uint first = ksr_here()->lane / 4 * 4;
+    uint place = first + uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_line).ksr_mask)));
+    return ksr_collective(value, place, ksr::move<T, ksr::by_index>, ksr::site(ksr_line, ksr::quad_first));
+}
+
 }  // namespace metal
 
 namespace ksr {
@@ -258,9 +311,20 @@ extern "C" char ksr_threadgroup_end[] asm("__stop_ksr_tg") __attribute__((visibi
 #endif
 template <class T> struct room {
     alignas(T) unsigned char bytes[sizeof(T)];
+#ifdef KSR_CHECKED
+    unsigned char zone[KSR_ZONE_BYTES];
+#endif
 };
-template <class T> KSR_INLINE T& threadgroup(room<T>& variable) {
+template <class T> struct element { typedef T type; };
+template <class T, unsigned long N> struct element<T[N]> : element<T> {};
+template <class T> struct row { typedef T type; };
+template <class T, unsigned long N> struct row<T[N]> { typedef T type; };
+template <class T> KSR_INLINE T& threadgroup(room<T>& variable, [[maybe_unused]] const char* name) {
     auto offset = reinterpret_cast<char*>(&variable) - ksr_threadgroup_begin;
+#ifdef KSR_CHECKED
+    const ksr_declared declared = {uint(offset), sizeof(T), sizeof(typename element<T>::type), sizeof(typename row<T>::type), name};
+    ksr_declare(&declared);
+#endif
     return *reinterpret_cast<T*>(ksr_here()->threadgroup_memory + offset);
 }
 

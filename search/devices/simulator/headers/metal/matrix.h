@@ -37,7 +37,8 @@ template <class T, int Columns, int Rows> simdgroup_matrix<T, Columns, Rows> mak
 
 template <class T, class P>
 KSR_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& m, const P* from, ulong stride = 8, ulong2 origin = 0,
-                               bool transpose = false) {
+                               bool transpose = false, [[maybe_unused]] KSR_AT) {
+    KSR_STANDS_IN(ksr_line);
     uint lane = ksr_here()->lane, row = ksr::matrix_row(lane), column = ksr::matrix_column(lane);
     from += origin.y * stride + origin.x;
     for (uint i = 0; i < 2; ++i)
@@ -46,7 +47,8 @@ KSR_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& m, const P* from, ulon
 
 template <class T, class P>
 KSR_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8>& m, P* to, ulong stride = 8, ulong2 origin = 0,
-                                bool transpose = false) {
+                                bool transpose = false, [[maybe_unused]] KSR_AT) {
+    KSR_STANDS_IN(ksr_line);
     uint lane = ksr_here()->lane, row = ksr::matrix_row(lane), column = ksr::matrix_column(lane);
     to += origin.y * stride + origin.x;
     for (uint i = 0; i < 2; ++i)

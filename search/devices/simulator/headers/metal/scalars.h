@@ -39,8 +39,14 @@ static_assert(sizeof(long) == 8, "Metal's long has 64 bits");
 #else
 #define KSR_MARK(operation, value)
 #define KSR_COUNT(counter, amount)
+#ifdef KSR_CHECKED
+#define KSR_UNCOUNTED __attribute__((noinline, no_sanitize("thread")))
+#else
 #define KSR_UNCOUNTED
 #endif
+#endif
+
+struct bfloat;
 
 namespace ksr {
 
@@ -63,19 +69,24 @@ KSR_INTEGER(unsigned long long)
 template <> struct is_floating<float> { static constexpr bool value = true; };
 template <> struct is_floating<double> { static constexpr bool value = true; };
 template <> struct is_floating<half> { static constexpr bool value = true; };
+template <> struct is_floating<bfloat> { static constexpr bool value = true; };
 
 template <class T> concept integer = is_integer<T>::value;
 template <class T> concept arithmetic = is_integer<T>::value || is_floating<T>::value;
 
 }  // namespace ksr
 
-// The upper half of a float. Every operation is done in float and rounded to nearest even, as Metal's is.
+// The upper half of a float. Every operation is done in float and rounded to nearest even, as Metal's is. Of other
+// floating types only float is reached without a cast, and from none: Metal converts only to a higher rank by itself.
 struct bfloat {
     ushort ksr_bits;
 
     bfloat() = default;
-    template <ksr::arithmetic T> constexpr bfloat(T value) : ksr_bits(ksr_round(float(value))) {}
-    constexpr operator float() const { return __builtin_bit_cast(float, uint(ksr_bits) << 16); }
+    template <ksr::arithmetic T> constexpr explicit(!ksr::integer<T>) bfloat(T value) : ksr_bits(ksr_round(float(value))) {}
+    template <class T> requires __is_same(T, float) constexpr operator T() const {
+        return __builtin_bit_cast(float, uint(ksr_bits) << 16);
+    }
+    template <ksr::arithmetic T> requires(!__is_same(T, float)) constexpr explicit operator T() const { return T(float(*this)); }
 
     static constexpr ushort ksr_round(float value) {
         uint bits = __builtin_bit_cast(uint, value);
@@ -93,10 +104,6 @@ struct bfloat {
     constexpr bfloat& operator--() { return *this -= 1; }
 };
 typedef bfloat bfloat16_t;
-
-namespace ksr {
-template <> struct is_floating<bfloat> { static constexpr bool value = true; };
-}
 
 // bfloat with bfloat or an integer stays bfloat; with float or half it becomes float.
 #define KSR_BFLOAT_OPERATOR(op)                                                                                        \

@@ -63,20 +63,3 @@ template <class T> using remove_cv_t = typename remove_cv<T>::type;
 template <class T> using remove_reference_t = typename remove_reference<T>::type;
 
 }  // namespace metal
-
-// What MLX's own preamble gives every kernel.
-template <class T> struct Limits {
-    static const T max;
-    static const T min;
-    static const T finite_max;
-    static const T finite_min;
-};
-template <class T> constexpr T ksr_infinity_or_max() {
-    if constexpr (ksr::is_floating<T>::value) return metal::numeric_limits<T>::infinity();
-    else return metal::numeric_limits<T>::max();
-}
-template <class T> inline constexpr T Limits<T>::max = ksr_infinity_or_max<T>();
-template <class T> inline constexpr T Limits<T>::min =
-    ksr::is_floating<T>::value ? T(-ksr_infinity_or_max<T>()) : metal::numeric_limits<T>::min();
-template <class T> inline constexpr T Limits<T>::finite_max = metal::numeric_limits<T>::max();
-template <class T> inline constexpr T Limits<T>::finite_min = metal::numeric_limits<T>::lowest();

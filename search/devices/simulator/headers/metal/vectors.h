@@ -39,6 +39,26 @@ template <class T> struct alignas(4 * sizeof(T)) storage<T, 4> {
     };
 };
 
+template <class T, int N> struct packed_storage;
+template <class T> struct packed_storage<T, 2> {
+    union {
+        struct { T x, y; };
+        T ksr_at[2];
+    };
+};
+template <class T> struct packed_storage<T, 3> {
+    union {
+        struct { T x, y, z; };
+        T ksr_at[3];
+    };
+};
+template <class T> struct packed_storage<T, 4> {
+    union {
+        struct { T x, y, z, w; };
+        T ksr_at[4];
+    };
+};
+
 // Some components of a vector, to assign to.
 template <class T, int N, int... I> struct swizzle {
     metal::vec<T, N>& of;
@@ -115,8 +135,8 @@ template <class T, int N> struct vec : ksr::storage<T, N> {
 };
 
 // The same without padding and with a component's alignment.
-template <class T, int N> struct packed_vec {
-    T ksr_at[N];
+template <class T, int N> struct packed_vec : ksr::packed_storage<T, N> {
+    using ksr::packed_storage<T, N>::ksr_at;
 
     packed_vec() = default;
     constexpr packed_vec(vec<T, N> from) {
@@ -127,6 +147,10 @@ template <class T, int N> struct packed_vec {
 
     constexpr T& operator[](int i) { return ksr_at[i]; }
     constexpr const T& operator[](int i) const { return ksr_at[i]; }
+    template <int... I> constexpr vec<T, sizeof...(I)> ksr_get(ksr::lanes<I...>) const {
+        static_assert(((I < N) && ...), "the vector has no such component");
+        return vec<T, sizeof...(I)>(ksr_at[I]...);
+    }
     template <class B> constexpr packed_vec& operator+=(B other) { return *this = vec<T, N>(*this) + other; }
     template <class B> constexpr packed_vec& operator-=(B other) { return *this = vec<T, N>(*this) - other; }
     template <class B> constexpr packed_vec& operator*=(B other) { return *this = vec<T, N>(*this) * other; }
@@ -183,6 +207,15 @@ namespace metal {
     }                                                                                                                  \
     template <class T, int N, ksr::scalar S> constexpr vec<R, N> operator op(S a, vec<T, N> b) {                       \
         return vec<T, N>(a) op b;                                                                                      \
+    }                                                                                                                  \
+    template <class T, int N, class B> constexpr vec<R, N> operator op(packed_vec<T, N> a, B b) {                      \
+        return vec<T, N>(a) op b;                                                                                      \
+    }                                                                                                                  \
+    template <class T, int N> constexpr vec<R, N> operator op(vec<T, N> a, packed_vec<T, N> b) {                       \
+        return a op vec<T, N>(b);                                                                                      \
+    }                                                                                                                  \
+    template <class T, int N, ksr::scalar S> constexpr vec<R, N> operator op(S a, packed_vec<T, N> b) {                \
+        return a op vec<T, N>(b);                                                                                      \
     }
 KSR_VECTOR_OPERATOR(+, T)
 KSR_VECTOR_OPERATOR(-, T)

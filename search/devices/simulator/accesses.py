@@ -1,0 +1,58 @@
+"""Tells every access of a kernel the line that it stands in: the checked build's pass over the assembly text.
+
+The checked build is compiled with ``-fsanitize=thread``, which puts a call before each access. In the assembly text
+each such call gets one argument more, the line that the compiler's ``.loc`` lines say the access comes from. Where that
+is a line of the headers (an operation that was expanded in place), it is the kernel's line that led there. Calls for
+the runtime's own bookkeeping go.
+"""
+
+from __future__ import annotations
+
+import re
+
+KERNEL_FILE = "kernel.cc"
+
+_FILE = re.compile(r'\s*\.file\s+(?P<number>\d+)\s+(?:"[^"]*"\s+)?"(?P<path>[^"]*)"')
+_LOC = re.compile(r"\s*\.loc\s+(?P<file>\d+)\s+(?P<line>\d+)")
+_CALL = re.compile(r"\s*(?:callq?|bl)\s+\*?_?(?P<name>__tsan_(?:\w*?)(?:read|write)(?P<bytes>\d+|_range))\b")
+_TOLD = re.compile(r"\s*ksr_line\s+[$#]?(?P<line>\d+)")
+_FRAME = re.compile(r"\s*(?P<how>callq?|bl|jmpq?|b)\s+\*?_?__tsan_func_(?:entry|exit)\b")
+_RUNTIME_FILES = ("abi.h", "lanes.h")
+
+
+def tell_lines(text: str) -> tuple[str, int]:
+    """Return ``text`` with a line for each access, and the size of the narrowest access as a power of two (0 to 2)."""
+    arm = re.search(r"^\s*(adrp|bl)\s", text, re.MULTILINE) is not None
+    paths: dict[str, str] = {}
+    line, in_runtime, narrowest = 0, False, 4
+    lines: list[str] = []
+    for row in text.split("\n"):
+        if place := _FILE.match(row):
+            paths[place["number"]] = place["path"]
+        elif loc := _LOC.match(row):
+            path = paths.get(loc["file"], "")
+            in_runtime = path.endswith(_RUNTIME_FILES)
+            if path.endswith(KERNEL_FILE):
+                line = int(loc["line"])
+        elif told := _TOLD.match(row):
+            line, in_runtime = int(told["line"]), False
+            continue
+        elif frame := _FRAME.match(row):
+            if frame["how"] in ("jmp", "jmpq", "b"):
+                lines.append("\tret")
+            continue
+        elif call := _CALL.match(row):
+            if in_runtime:
+                continue
+            ranged = call["bytes"] == "_range"
+            if not ranged:
+                narrowest = min(narrowest, int(call["bytes"]))
+            lines.append(_argument(line, second=not ranged, arm=arm))
+        lines.append(row)
+    return "\n".join(lines), narrowest.bit_length() - 1
+
+
+def _argument(line: int, *, second: bool, arm: bool) -> str:
+    if arm:
+        return f"\tmov\t{'w1' if second else 'w2'}, #{line & 0xFFFF}"
+    return f"\tmovl\t${line}, {'%esi' if second else '%edx'}"
