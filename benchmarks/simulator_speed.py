@@ -1,24 +1,21 @@
 """What the simulator costs: ns a lane for a simdgroup operation, ns a thread for a barrier, seconds a compile.
 
-    python benchmarks/simulator_speed.py [--write]
+    python benchmarks/simulator_speed.py
 
-Times are medians; those in ns are processor time, which other work on the machine disturbs less. ``--write`` keeps
-them, with the machine, in simulator_speed.toml beside this script.
+Times are medians; those in ns are processor time, which other work on the machine disturbs less. The results and the
+machine go to simulator_speed.toml.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import platform
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
-import tomli_w
+from machine import record
 
 from profiles.hardware import load_profile
 from search.devices.simulator import toolchain
@@ -106,10 +103,7 @@ def checked_ratio(device: SimulatorDevice) -> float:
 
 
 def main() -> None:
-    """Measure, print, and with ``--write`` keep the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true")
-    write = parser.parse_args().write
+    """Measure and record."""
     results: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as cache:
         os.environ["KSEARCH_CACHE"] = cache
@@ -127,12 +121,7 @@ def main() -> None:
         results["checked_ratio"] = checked_ratio(one_core)
         for name, body in OPERATIONS.items():
             results[f"{name}_ns"] = nanoseconds_each(one_core, body)
-    for name, value in results.items():
-        print(f"{name:28} {value:10.3f}")
-    if write:
-        machine = {"machine": platform.machine(), "system": platform.system(), "cores": os.cpu_count() or 1}
-        record = {**machine, "compiler": toolchain.find_compiler().version, **results}
-        Path(__file__).with_suffix(".toml").write_text(tomli_w.dumps(record), encoding="utf-8")
+    record(__file__, {**results, "compiler": toolchain.find_compiler().version})
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import shutil
 import tempfile
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from ksearch_tui.app import Ending, KsearchApp
 from ksearch_tui.headless.settings import session_file
@@ -43,9 +45,7 @@ async def explorer_pictures(copy: Path, folder: Path) -> None:
         await save(pilot, folder, "mapping")
         await pilot.press("escape", "4")
         await save(pilot, folder, "timing")
-        await pilot.press("question_mark")
-        await save(pilot, folder, "help")
-        await pilot.press("escape", "q")
+        await pilot.press("q")
 
 
 async def replay_picture(path: Path, title: str, folder: Path) -> None:
@@ -59,8 +59,11 @@ async def replay_picture(path: Path, title: str, folder: Path) -> None:
 
 
 async def start_picture(folder: Path) -> None:
-    """Save the start screen."""
-    async with KsearchApp(AtStart()).run_test(size=SIZE) as pilot:
+    """Save the start screen, with no path of the machine that made it."""
+    app = KsearchApp(AtStart())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(0.3)
+        app.screen.query_one("#session", Input).value = "~/kernels/attention.ksearch.toml"
         await save(pilot, folder, "start")
 
 
@@ -90,9 +93,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / path.name
         shutil.copy(path, copy)
+        # The start screen lists the sessions in this folder: none of the person's who makes the pictures.
+        os.environ["XDG_DATA_HOME"] = temporary
         asyncio.run(explorer_pictures(copy, options.output))
-    asyncio.run(replay_picture(path, path.name.removesuffix(".ksearch.toml"), options.output))
-    asyncio.run(start_picture(options.output))
+        asyncio.run(replay_picture(path, path.name.removesuffix(".ksearch.toml"), options.output))
+        asyncio.run(start_picture(options.output))
 
 
 if __name__ == "__main__":
