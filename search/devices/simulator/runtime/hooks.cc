@@ -26,23 +26,7 @@ KSR_INLINE void log_range(void* where, ksr_u64 bytes, bool write, void* instruct
 
 #define HOOK(name, bytes, write) \
     extern "C" void __tsan_##name(void* where) { log(where, bytes, write, __builtin_return_address(0)); }
-#define HOOKS(bytes)                                \
-    HOOK(read##bytes, bytes, false)                 \
-    HOOK(write##bytes, bytes, true)                 \
-    HOOK(unaligned_read##bytes, bytes, false)       \
-    HOOK(unaligned_write##bytes, bytes, true)       \
-    HOOK(volatile_read##bytes, bytes, false)        \
-    HOOK(volatile_write##bytes, bytes, true)        \
-    HOOK(unaligned_volatile_read##bytes, bytes, false) \
-    HOOK(unaligned_volatile_write##bytes, bytes, true) \
-    HOOK(read_write##bytes, bytes, true)            \
-    HOOK(unaligned_read_write##bytes, bytes, true)
-
-HOOKS(1)
-HOOKS(2)
-HOOKS(4)
-HOOKS(8)
-HOOKS(16)
+#include "access_hooks.h"
 
 extern "C" void __tsan_read_range(void* where, unsigned long bytes) {
     log_range(where, bytes, false, __builtin_return_address(0));

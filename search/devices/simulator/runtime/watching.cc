@@ -150,23 +150,7 @@ struct Mismatch {
 
 #define HOOK(name, bytes, write) \
     extern "C" void __tsan_##name(void* where, ksr_u32 line) { touch(where, bytes, write, 0, line); }
-#define HOOKS(bytes)                                \
-    HOOK(read##bytes, bytes, false)                 \
-    HOOK(write##bytes, bytes, true)                 \
-    HOOK(unaligned_read##bytes, bytes, false)       \
-    HOOK(unaligned_write##bytes, bytes, true)       \
-    HOOK(volatile_read##bytes, bytes, false)        \
-    HOOK(volatile_write##bytes, bytes, true)        \
-    HOOK(unaligned_volatile_read##bytes, bytes, false) \
-    HOOK(unaligned_volatile_write##bytes, bytes, true) \
-    HOOK(read_write##bytes, bytes, true)            \
-    HOOK(unaligned_read_write##bytes, bytes, true)
-
-HOOKS(1)
-HOOKS(2)
-HOOKS(4)
-HOOKS(8)
-HOOKS(16)
+#include "access_hooks.h"
 
 extern "C" void __tsan_read_range(void* where, unsigned long bytes, ksr_u32 line) {
     touch(where, ksr_u32(bytes), false, 0, line);
