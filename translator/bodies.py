@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from translator.cuda_source import CudaSource, Function, MemoryDeclaration, Span, declared_name, span_of, walk
+from translator.cuda_source import CudaSource, Function, MemoryDeclaration, declared_name, span_of, walk
+from translator.span import Span
 
 _LOOPS = ("for_statement", "while_statement", "do_statement")
 _READ = frozenset(

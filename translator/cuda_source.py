@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
+
+from translator.span import Span
 
 CUDA = Language(tree_sitter_cuda.language())
 
@@ -38,19 +39,6 @@ _ATTRIBUTE_MACRO = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z_]")
 _DIRECTIVE_OR_WORD = re.compile(r"(?m)^[ \t]*#(?:[^\n\\]|\\[\s\S])*|\b[A-Za-z_]\w*")
-
-
-class Span(NamedTuple):
-    """A part of the text: ``text[start:end]``, and where it starts, line and column counted from 1."""
-
-    start: int
-    end: int
-    line: int
-    column: int
-
-    def holds(self, other: Span) -> bool:
-        """Whether the other span lies within this one."""
-        return self.start <= other.start and other.end <= self.end
 
 
 @dataclass(frozen=True)

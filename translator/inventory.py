@@ -12,9 +12,10 @@ from pathlib import Path
 from tree_sitter import Node
 
 from translator.bodies import Bodies, enclosing, read_bodies
-from translator.cuda_source import CudaSource, Span, shorten, span_of
+from translator.cuda_source import CudaSource, shorten, span_of
 from translator.patterns import PATTERNS, find_forms
 from translator.primitives import Primitive, load_primitives
+from translator.span import Span
 
 __all__ = ["PATTERNS", "Inventory", "Occurrence", "take_inventory"]
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from tree_sitter import Node
 
 from translator.bodies import Assignment, Bodies, Body, Loop, base_name, call_name, squeeze, within
-from translator.cuda_source import CudaSource, Span
+from translator.cuda_source import CudaSource
+from translator.span import Span
 
 PATTERNS = {
     "shuffle": "lanes of a warp exchange registers",

@@ -1,0 +1,116 @@
+"""How the kernels of a CUDA source are launched: what the translation, the simulator and a problem need to know of it.
+
+Sizes are texts over axes (the integers that the host passes to its kernels): integers, names, ``+ - * // %``, ``min``,
+``max``, ``ceildiv``, ``()``. ``read_launches`` makes a plan; this file only says what is in one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from translator.span import Span
+
+Triple = tuple[str, str, str]
+
+
+class Role(StrEnum):
+    """What a sequence of kernels does with an array: ``INOUT`` is read before it is written, ``SCRATCH`` is no result."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    INOUT = "inout"
+    SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class ArrayPlan:
+    """A device array by the name that the host has for it (that of the kernel's parameter where the host has none).
+
+    ``dtype`` is a name such as ``float32``. ``extent`` is the number of elements, "" when nothing in the source says.
+    ``zeroed``: the host clears it before the launches. ``below``: for integers used as indices, what they stay below,
+    "" when nothing says.
+    """
+
+    name: str
+    dtype: str
+    extent: str
+    role: Role
+    zeroed: bool = False
+    below: str = ""
+
+
+@dataclass(frozen=True)
+class ScalarPlan:
+    """A floating-point number that the host passes: ``value`` is its text when the source fixes it, else ""."""
+
+    name: str
+    dtype: str
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """A pointer argument: the array, and how many elements into it the kernel's parameter points."""
+
+    array: str
+    offset: str = "0"
+
+
+@dataclass(frozen=True)
+class SizeArgument:
+    """An integer (or bool) argument, as a text over axes."""
+
+    size: str
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """A floating-point argument: the name of a `ScalarPlan`."""
+
+    scalar: str
+
+
+Argument = ArrayArgument | SizeArgument | ScalarArgument
+
+
+@dataclass(frozen=True)
+class LaunchStep:
+    """One launch. ``grid`` counts **blocks**, as CUDA does; ``shared`` is dynamic shared memory in bytes.
+
+    ``template`` has the kernel's template arguments as C++ text (``64``, ``float``), host constants put in.
+    ``arguments`` go with the kernel's parameters one to one.
+    """
+
+    kernel: str
+    template: tuple[str, ...]
+    grid: Triple
+    block: Triple
+    shared: str
+    arguments: tuple[Argument, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that the source doesn't say and a person has to: what it is about (an array, an axis, a kernel)."""
+
+    about: str
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """The launches of one host function, in order, with what they work on.
+
+    ``requires`` has conditions over axes that the host checks before it launches, as pairs of a text and what it must
+    be a multiple of or must not exceed: ``("multiple", "d", "4")``, ``("most", "cols", "1024")``.
+    """
+
+    axes: tuple[str, ...]
+    scalars: tuple[ScalarPlan, ...]
+    arrays: tuple[ArrayPlan, ...]
+    steps: tuple[LaunchStep, ...]
+    requires: tuple[tuple[str, str, str], ...] = ()
+    questions: tuple[Question, ...] = ()
