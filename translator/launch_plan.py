@@ -15,7 +15,7 @@ Triple = tuple[str, str, str]
 
 
 class Role(StrEnum):
-    """What a sequence of kernels does with an array: ``INOUT`` is read before it is written, ``SCRATCH`` is no result."""
+    """What the kernels do with an array: ``INOUT`` is read before it is written, ``SCRATCH`` is no result."""
 
     INPUT = "input"
     OUTPUT = "output"
