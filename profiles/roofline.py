@@ -68,7 +68,9 @@ def occupancy(counts: PassCounts, profile: HardwareProfile) -> Occupancy:
     """Return how the pass's threadgroups lie on the cores.
 
     A core holds as many threadgroups as fit its thread slots, its registers (those of two simdgroups are given out at a
-    time, and no thread has more than the profile's ``max_registers``) and its threadgroup memory.
+    time, and no thread has more than the profile's ``max_registers``) and its threadgroup memory. One that is too large
+    for the registers counts with the simdgroups that fit: Metal refuses it, or its compiler spills until it fits, and
+    which of the two an estimate of registers can't tell.
     """
     simdgroups = math.ceil(counts.threads_per_threadgroup / profile.simd_width)
     rounds = math.ceil(counts.threadgroups / profile.cores)
@@ -80,7 +82,9 @@ def occupancy(counts: PassCounts, profile: HardwareProfile) -> Occupancy:
     if counts.threadgroup_memory_bytes:
         fit = min(fit, profile.threadgroup_memory_per_core_bytes // counts.threadgroup_memory_bytes)
     in_flight = max(1, min(fit, rounds))
-    return Occupancy(counts.threadgroups / rounds, in_flight, in_flight * simdgroups)
+    return Occupancy(
+        counts.threadgroups / rounds, in_flight, min(in_flight * simdgroups, max(1, threads // profile.simd_width))
+    )
 
 
 def _register_bytes(counts: PassCounts, profile: HardwareProfile) -> int:

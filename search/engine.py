@@ -8,11 +8,9 @@ any time: in between, or during an attempt, which is then broken off if it stand
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from profiles.hardware import HardwareProfile
@@ -20,15 +18,16 @@ from search import growth, policy
 from search.attempt import Bench, attempt, store
 from search.calibration import Calibration
 from search.config import RunConfig
-from search.evaluation.client import Evaluator, EvaluatorError
+from search.evaluation.client import Evaluator
 from search.events import AUTOPILOT, ENGINE, PERSON, Event
 from search.kernels.program import Program
-from search.option import OPEN, Option
+from search.option import Option
 from search.problems.definition import Problem
 from search.proposers.base import Proposal, Proposer, ProposerError, Redirection, Situation
 from search.recorder import Recorder, RecordError
 from search.rules import may_edit, may_grow, may_redirect
 from search.tree import Tree, TreeError
+from search.work import Work, told
 
 REPAIRS = 2
 
@@ -77,16 +76,14 @@ class Engine:
         self._proposer, self._evaluator = proposer, evaluator
         self._situation = Situation(problem, profile, self.tree, dict(hints or {}))
         self._recorder = Recorder(self.tree, clock)
+        self._growth = growth.Growth(self._situation, proposer, self._emit, self._emit_from_work)
         self._bench = Bench(self._situation, proposer, evaluator, repairs, self._emit_from_work, self._tell)
         self._watchers: list[Callable[[str, str], None]] = []
         self._to_reopen = bool(self.tree.events)
         self._going = False
         self._changed = asyncio.Event()
-        self._work: asyncio.Task[None] | None = None
-        self._exhausted: set[str] = set()
-        self._grown_at = 0
-        self._complaint = ""
-        self._said_nothing_left = False
+        self._work = Work()
+        self._nothing_left_of = 0
         self._calibration: tuple[int, Calibration] = (-1, Calibration())
 
     # -- listening --------------------------------------------------------------------------------------------------
@@ -152,7 +149,7 @@ class Engine:
                 choices = list(answer.choices)
                 self._emit("asked", option=option, guidance=guidance, question=answer.question, choices=choices)
             else:
-                self._follow(option, guidance, answer)
+                self._growth.follow(option, guidance, answer, self.would_take())
         return answer
 
     async def propose(self, option: str) -> int:
@@ -166,7 +163,7 @@ class Engine:
             raise EngineError(str(error)) from error
         with self._acting():
             may_grow(self.tree, self._node(option))
-            return self._add(option, proposals)
+            return self._growth.add(option, proposals)
 
     async def draft(self, option: str) -> Program:
         """Return the program of ``option`` to edit: as written, else as the proposer would, else its parent's."""
@@ -293,103 +290,52 @@ class Engine:
         return await self._do(attempt(self._bench, option), option)
 
     async def _grow_somewhere(self) -> bool:
-        option = policy.to_grow(self.tree, self._exhausted, self._grown_at)
-        return bool(option) and await self._do(self._grow(option), option)
+        option = self._growth.place()
+        if not option:
+            return False
+        self._tell(option, "asking for options")
+        return await self._do(self._growth.grow(option), option)
 
     def _nothing_left(self) -> bool:
-        """Say once that nothing is left to try, and end the run under autopilot."""
+        """Say that nothing is left to try, again only when options have come since; end the run under autopilot."""
         if self.tree.frontier():
             return False
         root = self.tree[self.tree.root]
-        told = "nothing is left to try"
+        words = "nothing is left to try"
         if root.failed:
-            told = f"there is nothing to build on, '{root.title}' failed: {root.failed}"
-        elif self._complaint:
-            told += f"; the proposer's last word was: {self._complaint}"
+            words = f"there is nothing to build on, '{root.title}' failed: {root.failed}"
+        elif self._growth.complaint:
+            words += f"; the proposer's last word was: {self._growth.complaint}"
         if self.tree.autopilot:
-            self.stop(told)
+            self.stop(words)
             return True
-        if not self._said_nothing_left:
-            self._said_nothing_left = True
-            self._emit("note", text=told, level="info", option="")
+        if self._nothing_left_of != len(self.tree.options):
+            self._nothing_left_of = len(self.tree.options)
+            self._emit("note", text=words, level="info", option="")
         return False
 
     async def _do(self, work: Coroutine[Any, Any, None], option: str) -> bool:
-        """Do ``work`` as a task of its own, so that a prune or a stop can break it off while the loop lives on."""
-        task = self._work = asyncio.create_task(work)
-        try:
-            await asyncio.wait({task})
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
-            self._work = None
-            error = None if task.cancelled() else task.exception()
-        if isinstance(error, RecordError):
-            raise error
-        if isinstance(error, Exception):
+        """Do ``work`` as a task of its own; stop the run on what no proposer or kernel is meant to cause."""
+        error = await self._work.do(work)
+        if isinstance(error, Exception) and not isinstance(error, RecordError):
             self._stop_on(error, option)
         elif error is not None:
             raise error
         return True
 
     def _stop_on(self, error: Exception, option: str) -> None:
-        """Stop the run on something that no proposer or kernel is meant to cause, saying what and where it was."""
         if self.tree.stopped:
             return
         self.failure = error
-        if isinstance(error, EvaluatorError):
-            told = str(error)
-        else:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            told = f"internal error, {type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
-        self._emit("note", text=told, level="error", option=option if option in self.tree.options else "")
-        self.stop(told)
+        words = told(error)
+        self._emit("note", text=words, level="error", option=option if option in self.tree.options else "")
+        self.stop(words)
 
     async def _plant(self) -> None:
-        """Add the root and let it run: everything is measured against it."""
         try:
-            proposal = await self._proposer.root(self._situation)
+            await self._growth.plant()
         except ProposerError as error:
             self.stop(f"there is no kernel to start from: {error}")
-            return
-        root = self.tree.free_id()
-        self._emit_from_work("option_added", **growth.fields(root, "", proposal, self._proposer.name))
-        self._emit_from_work("decided", option=root, decision="approve", by=ENGINE, policy_choice="")
-
-    # -- growing the tree -------------------------------------------------------------------------------------------
-
-    async def _grow(self, option: str) -> None:
-        self._grown_at = self.tree.evaluations
-        self._tell(option, "asking for options")
-        try:
-            proposals = await self._proposer.propose(self._situation, option)
-        except ProposerError as error:
-            self._exhausted.add(option)
-            self._complaint = str(error)
-            self._emit_from_work("note", text=f"no options proposed: {error}", level="warning", option=option)
-            return
-        self._add(option, proposals)
-
-    def _add(self, option: str, proposals: tuple[Proposal, ...], origin: int = 0) -> int:
-        new = growth.add(self.tree, self._emit, option, proposals, self._proposer.name, origin)
-        if new:
-            self._exhausted.discard(option)
-            self._said_nothing_left, self._complaint = False, ""
-        else:
-            self._exhausted.add(option)
-        return new
-
-    def _follow(self, option: str, guidance: str, answer: Redirection) -> None:
-        """Record a redirect and what follows from it, linked so that they are taken back together."""
-        choice = self.would_take()
-        origin = self._emit("redirected", option=option, guidance=guidance, by=PERSON, policy_choice=choice).seq
-        self._add(option, answer.proposals, origin)
-        for node in list(self.tree.subtree(option)):
-            # New guidance may bring something where nothing came before.
-            self._exhausted.discard(node.id)
-            if node.action in answer.avoid and node.status in OPEN and node.id != option:
-                self._emit("decided", option=node.id, decision="prune", by=ENGINE, policy_choice="", origin=origin)
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -407,8 +353,8 @@ class Engine:
         except (TreeError, RecordError) as error:
             raise EngineError(str(error)) from error
         finally:
-            if self._work is not None and (self._recorder.broken or self.tree.stopped):
-                self._work.cancel()
+            if self._recorder.broken or self.tree.stopped:
+                self._work.break_off()
             self._changed.set()
 
     def _open(self) -> None:
@@ -422,8 +368,7 @@ class Engine:
         """Break off the attempt that runs when it stands in a branch that is pruned now."""
         if self._running() and self.tree.is_pruned(self._running()):
             self._cancel("pruned")
-            if self._work is not None:
-                self._work.cancel()
+            self._work.break_off()
 
     def _cancel(self, reason: str) -> None:
         if option := self._running():
@@ -442,8 +387,7 @@ class Engine:
 
     def _emit_from_work(self, kind: str, **data: Any) -> Event:
         """Record what an attempt found; one that was broken off records nothing any more."""
-        if self._work is not None and self._work.cancelling():
-            raise asyncio.CancelledError
+        self._work.go_on()
         return self._emit(kind, **data)
 
     def _tell(self, option: str, stage: str) -> None:

@@ -1,15 +1,76 @@
-"""Proposals become options of the tree: without doubles, and only where the tree's rules allow."""
+"""How the tree grows: where a run asks its proposer for options, and how those become options without doubles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from search import policy
+from search.events import ENGINE, PERSON
 from search.option import OPEN, Option
-from search.proposers.base import Proposal
+from search.proposers.base import Proposal, Proposer, ProposerError, Redirection, Situation
 from search.tree import Tree, TreeError
 
 Emit = Callable[..., Any]
+
+
+class Growth:
+    """Asks for options and adds them to the tree; knows where nothing came, which is not in any event.
+
+    ``emit`` records what a person's act brings, ``emit_from_work`` what the run's own work does (and raises when that
+    has been broken off). ``complaint`` is the proposer's last word since anything new came.
+    """
+
+    def __init__(self, situation: Situation, proposer: Proposer, emit: Emit, emit_from_work: Emit) -> None:
+        self.complaint = ""
+        self._situation, self._proposer = situation, proposer
+        self._tree = situation.tree
+        self._emit, self._emit_from_work = emit, emit_from_work
+        self._exhausted: set[str] = set()
+        self._grown_at = 0
+
+    async def plant(self) -> None:
+        """Add the root and let it run: everything is measured against it; raise `ProposerError` if there is none."""
+        proposal = await self._proposer.root(self._situation)
+        root = self._tree.free_id()
+        self._emit_from_work("option_added", **fields(root, "", proposal, self._proposer.name))
+        self._emit_from_work("decided", option=root, decision="approve", by=ENGINE, policy_choice="")
+
+    def place(self) -> str:
+        """Return the option under which to ask for more before anything else runs, "" if there is enough to do."""
+        return policy.to_grow(self._tree, self._exhausted, self._grown_at)
+
+    async def grow(self, option: str) -> None:
+        """Ask for options under ``option`` and add what is new."""
+        self._grown_at = self._tree.evaluations
+        try:
+            proposals = await self._proposer.propose(self._situation, option)
+        except ProposerError as error:
+            self._exhausted.add(option)
+            self.complaint = str(error)
+            self._emit_from_work("note", text=f"no options proposed: {error}", level="warning", option=option)
+            return
+        self.add(option, proposals)
+
+    def add(self, option: str, proposals: tuple[Proposal, ...], origin: int = 0) -> int:
+        """Add what is new of ``proposals`` under ``option``; returns how many that is."""
+        new = add(self._tree, self._emit, option, proposals, self._proposer.name, origin)
+        if new:
+            self._exhausted.discard(option)
+            self.complaint = ""
+        else:
+            self._exhausted.add(option)
+        return new
+
+    def follow(self, option: str, guidance: str, answer: Redirection, policy_choice: str) -> None:
+        """Record a redirect and what follows from it, linked so that they are taken back together."""
+        origin = self._emit("redirected", option=option, guidance=guidance, by=PERSON, policy_choice=policy_choice).seq
+        self.add(option, answer.proposals, origin)
+        for node in list(self._tree.subtree(option)):
+            # New guidance may bring something where nothing came before.
+            self._exhausted.discard(node.id)
+            if node.action in answer.avoid and node.status in OPEN and node.id != option:
+                self._emit("decided", option=node.id, decision="prune", by=ENGINE, policy_choice="", origin=origin)
 
 
 def add(tree: Tree, emit: Emit, parent: str, proposals: Iterable[Proposal], by: str, origin: int = 0) -> int:

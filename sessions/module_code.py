@@ -10,7 +10,7 @@ from search.kernels.program import ArraySpec, Pass
 from search.problems.definition import Tensor, Workload
 from sessions.baseline_source import BaselineSource
 from sessions.module_plan import Plan, mlx_name
-from sessions.python_text import docstring, string, tuple_of
+from sessions.python_text import docstring, number, string, tuple_of
 
 
 def fillings(plan: Plan, baseline: BaselineSource) -> dict[str, str]:
@@ -54,8 +54,9 @@ def _imports(baseline: BaselineSource) -> str:
 
 def _kernel(name: str, step: Pass) -> str:
     # MLX keeps compiled kernels by name: another text must have another name.
-    digest = hashlib.sha256(f"{step.header}\0{step.source}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{step.header}\0{step.source}\0{step.atomic_outputs}".encode()).hexdigest()[:16]
     header = [f"    header={string(step.header)},"] if step.header else []
+    atomic = ["    atomic_outputs=True,"] if step.atomic_outputs else []
     lines = [
         f"{name} = mx.fast.metal_kernel(",
         f"    name={string(f'{name.lower()}_{digest}')},",
@@ -63,6 +64,7 @@ def _kernel(name: str, step: Pass) -> str:
         f"    output_names=[{', '.join(map(string, step.outputs))}],",
         f"    source={string(step.source)},",
         *header,
+        *atomic,
         ")",
     ]
     return "\n".join(lines)
@@ -152,6 +154,8 @@ def _launches(plan: Plan) -> Iterator[str]:
         yield f"    threadgroup={plan.values(step.threadgroup)},"
         yield f"    output_shapes=[{', '.join(plan.values(array.shape) for array in written)}],"
         yield f"    output_dtypes=[{', '.join(plan.dtype(array.dtype) for array in written)}],"
+        if step.init_value is not None:
+            yield f"    init_value={number(step.init_value)},"
         yield ")"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import math
 import re
 from collections.abc import Iterable, Mapping
 
@@ -54,6 +55,11 @@ def string(text: str) -> str:
     if "\n" in text and '"""' not in text and text[-1] not in '"\\' and _RAW.fullmatch(text):
         return ("r" if "\\" in text else "") + f'"""{text}"""'
     return json.dumps(text, ensure_ascii=False) if text.isprintable() else ascii(text)
+
+
+def number(value: float) -> str:
+    """Return ``value`` as Python, which has no literal for infinities."""
+    return repr(value) if math.isfinite(value) else f'float("{value}")'
 
 
 def tuple_of(entries: Iterable[str]) -> str:

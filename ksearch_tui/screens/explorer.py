@@ -58,10 +58,9 @@ class ExplorerScreen(RunScreen):
         open_engine: Callable[..., Awaitable[Engine]],
         clock: Callable[[], float],
     ) -> None:
-        super().__init__(start.config, start.tree or Tree())
+        super().__init__(start.config, start.tree or Tree(), lambda: clock() - self._opened_at)
         self._start = start
         self._open_engine = open_engine
-        self._clock = clock
         self._opened_at = clock()
         self._engine: Engine | None = None
         self._store = start.store
@@ -184,10 +183,6 @@ class ExplorerScreen(RunScreen):
         if {option.status for option in tree.frontier()} == {PROPOSED}:
             return "your turn: a approves an option, A lets the policy decide"
         return ""
-
-    def elapsed(self) -> float:
-        """Return the seconds since the explorer was opened."""
-        return self._clock() - self._opened_at
 
     async def close_run(self) -> None:
         """Stop the engine, wait until it has let go of its evaluator, and close the session."""

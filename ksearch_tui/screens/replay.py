@@ -31,7 +31,7 @@ class ReplayScreen(RunScreen):
 
     def __init__(self, start: AtReplay) -> None:
         replay = Replay(start.events)
-        super().__init__(start.config, replay.tree)
+        super().__init__(start.config, replay.tree, self._seconds_at_the_position)
         self._title = start.title
         self._replay = replay
         self._speed = start.speed
@@ -63,8 +63,7 @@ class ReplayScreen(RunScreen):
         self.problem = problem
         self._changed = True
 
-    def elapsed(self) -> float:
-        """Return the seconds of the run at the position."""
+    def _seconds_at_the_position(self) -> float:
         events, position = self._replay.events, self._replay.position
         if not position:
             return 0.0

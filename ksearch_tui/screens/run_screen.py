@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -37,15 +38,16 @@ TABS = ("Option", "Kernel", "Mapping", "Timing", "Activity")
 
 
 class RunScreen(Screen[None]):
-    """Shows one run; whoever changes the run calls `refresh_run`."""
+    """Shows one run; whoever changes the run calls `refresh_run`. ``elapsed`` gives its seconds so far."""
 
     CSS_PATH = "../styles/run.tcss"
     AUTO_FOCUS = "#options"
 
-    def __init__(self, config: RunConfig, tree: Tree) -> None:
+    def __init__(self, config: RunConfig, tree: Tree, elapsed: Callable[[], float]) -> None:
         super().__init__()
         self.config = config
         self.run_state = tree
+        self.elapsed = elapsed
         self.problem: Problem | None = None
         self._progress = ProgressSoFar()
         self._last_look: Look | None = None
@@ -85,10 +87,6 @@ class RunScreen(Screen[None]):
         self.refresh_run()
 
     # -- what is shown -----------------------------------------------------------------------------------------------
-
-    def elapsed(self) -> float:
-        """Return the seconds of the run so far."""
-        raise NotImplementedError
 
     @property
     def options(self) -> OptionTree:

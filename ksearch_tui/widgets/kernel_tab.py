@@ -12,7 +12,7 @@ from ksearch_tui.widgets.line_view import Line, LineView
 from ksearch_tui.widgets.look import Look
 from search.evaluation.record import Failure
 from search.kernels.program import Pass, Program
-from search.kernels.text import program_to_text
+from search.kernels.text import program_to_text, spell_number
 from search.tree import Option, Tree, TreeError
 
 _CONTEXT_LINES = 3
@@ -91,6 +91,10 @@ def _launch(step: Pass) -> Iterator[str]:
     yield f"grid {' × '.join(step.grid)} threads · threadgroup {' × '.join(step.threadgroup)}"
     if step.template:
         yield "template " + ", ".join(f"{name} = {value}" for name, value in step.template)
+    if step.init_value is not None:
+        yield f"outputs begin as {spell_number(step.init_value)}"
+    if step.atomic_outputs:
+        yield "outputs are atomic"
 
 
 def _unnumbered(text: str, style: str = "") -> Line:

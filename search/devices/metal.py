@@ -142,4 +142,4 @@ def _kernel_key(step: BoundPass) -> tuple[object, ...]:
         (spec.name, spec.dtype.name, not spec.shape, math.prod(spec.shape) < 8)
         for spec in (*step.inputs, *step.outputs)
     )
-    return step.source, step.header, step.template, arrays, step.threadgroup
+    return step.source, step.header, step.template, arrays, step.threadgroup, step.atomic_outputs

@@ -61,19 +61,21 @@ def launch_guarded(bound: BoundProgram, inputs: Arrays, turn: int) -> RunResult:
     """Run ``bound`` once, each output poisoned and followed by guard elements; raise `KernelFault` by pass.
 
     The guard lies in the same buffer, behind the array: the kernel gets a pointer and can't tell. ``turn`` alternates
-    the poison of integers.
+    the poison of integers. A pass's own initial value takes the place of the poison, also in the guard.
     """
     known = dict(inputs)
     overruns: list[str] = []
     for step in bound.passes:
-        floating = all(spec.dtype.floating for spec in step.outputs)
-        poison = math.nan if floating else _INTEGER_POISONS[turn % 2]
-        padded = call_kernel(step, known, guard=GUARD_ELEMENTS, init_value=poison)
+        start = step.init_value
+        if start is None:
+            floating = all(spec.dtype.floating for spec in step.outputs)
+            start = math.nan if floating else _INTEGER_POISONS[turn % 2]
+        padded = call_kernel(step, known, guard=GUARD_ELEMENTS, init_value=start)
         evaluate(step, padded)
         for spec, array in zip(step.outputs, padded, strict=True):
             size = math.prod(spec.shape)
             guard = array[size:]
-            intact = mx.isnan(guard) if floating else guard == mx.array(poison).astype(guard.dtype)
+            intact = mx.isnan(guard) if math.isnan(start) else guard == mx.array(start).astype(guard.dtype)
             if not mx.all(intact).item() and spec.name not in overruns:
                 overruns.append(spec.name)
             known[spec.name] = array[:size].reshape(spec.shape)
@@ -82,13 +84,17 @@ def launch_guarded(bound: BoundProgram, inputs: Arrays, turn: int) -> RunResult:
 
 
 def call_kernel(step: BoundPass, known: Arrays, *, guard: int = 0, init_value: float | None = None) -> list[Any]:
-    """Return the outputs of one pass, not yet evaluated; with ``guard``, flat and that many elements longer."""
+    """Return the outputs of one pass, not yet evaluated; with ``guard``, flat and that many elements longer.
+
+    ``init_value`` takes the place of the pass's own.
+    """
     kernel = _kernel(
         step.name,
         tuple(spec.name for spec in step.inputs),
         tuple(spec.name for spec in step.outputs),
         step.source,
         step.header,
+        step.atomic_outputs,
     )
     shapes = [(math.prod(spec.shape) + guard,) if guard else spec.shape for spec in step.outputs]
     outputs: list[Any] = kernel(
@@ -98,21 +104,24 @@ def call_kernel(step: BoundPass, known: Arrays, *, guard: int = 0, init_value: f
         grid=step.grid,
         threadgroup=step.threadgroup,
         template=[(name, mlx_dtype(value) if isinstance(value, DType) else value) for name, value in step.template],
-        init_value=init_value,
+        init_value=step.init_value if init_value is None else init_value,
     )
     return outputs
 
 
 @lru_cache(maxsize=256)
-def _kernel(name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], source: str, header: str) -> Any:
+def _kernel(
+    name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], source: str, header: str, atomic_outputs: bool
+) -> Any:
     # MLX keeps compiled kernels by name: another text must have another name.
-    digest = hashlib.sha256(f"{header}\0{source}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{header}\0{source}\0{atomic_outputs}".encode()).hexdigest()[:16]
     return mx.fast.metal_kernel(
         name=f"{re.sub(r'[^A-Za-z0-9]', '_', name)}_{digest}",
         input_names=inputs,
         output_names=outputs,
         source=_BODY_FRAME.format(source),
         header=_HEADER_FRAME.format(header),
+        atomic_outputs=atomic_outputs,
     )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from search.evaluation.correctness import allowed_difference
 from search.kernels.dtypes import Array
+from search.kernels.expressions import evaluate
 from search.kernels.program import ArraySpec
-from search.problems.definition import Problem, ProblemError, Workload
+from search.problems.definition import Problem, ProblemError, Tensor, Workload
 
 RANDOM = "random"
 
@@ -20,7 +21,7 @@ Fill = Callable[[np.random.Generator, Shape, float], Array]
 
 _FIRST_SCALE = 128.0
 _SUM_ERROR = 2.0**-20
-_DRAWS = 3
+_DRAWS = 8
 _INTEGERS = 100
 _BLOCK = 1 << 20
 
@@ -101,20 +102,33 @@ def fill_inputs(
     inputs = {}
     for tensor in problem.inputs:
         spec = arrays[tensor.name]
-        array = spec.dtype.encode(_values(workload, spec, kind, rng, scale))
+        array = spec.dtype.encode(_values(workload, spec, kind, rng, scale, _below(problem, workload, tensor)))
         array.flags.writeable = False
         inputs[tensor.name] = array
     return inputs
 
 
-def _values(workload: Workload, spec: ArraySpec, kind: str, rng: np.random.Generator, scale: float) -> Array:
+def _below(problem: Problem, workload: Workload, tensor: Tensor) -> int:
+    """Return the number that every value of an integer input is below."""
+    return evaluate(tensor.below, problem.bind_axes(workload)) if tensor.below else _INTEGERS
+
+
+def _values(
+    workload: Workload, spec: ArraySpec, kind: str, rng: np.random.Generator, scale: float, below: int
+) -> Array:
     if not spec.shape:
         return np.array(workload.scalars[spec.name])
     if not spec.dtype.floating:
-        return rng.integers(2 if spec.dtype.name == "bool" else _INTEGERS, size=spec.shape)
+        return _integers(spec.shape, kind, rng, 2 if spec.dtype.name == "bool" else below)
     if kind == RANDOM:
         return rng.standard_normal(spec.shape, dtype=np.float32)
     return ADVERSARIAL[kind](rng, spec.shape, scale)
+
+
+def _integers(shape: Shape, kind: str, rng: np.random.Generator, below: int) -> Array:
+    """Return random integers, or for some kinds one value everywhere: every index meets the same place then."""
+    same = {"zeros": 0, "large": below - 1, "equal": below // 2}
+    return np.full(shape, same[kind]) if kind in same else rng.integers(below, size=shape)
 
 
 def bench_inputs(problem: Problem, workload: Workload, seed: int) -> dict[str, Array]:
@@ -124,7 +138,9 @@ def bench_inputs(problem: Problem, workload: Workload, seed: int) -> dict[str, A
     for tensor in problem.inputs:
         spec = arrays[tensor.name]
         block = ArraySpec(spec.name, (min(math.prod(spec.shape), _BLOCK),), spec.dtype) if spec.shape else spec
-        values = spec.dtype.encode(_values(workload, block, RANDOM, rng, _FIRST_SCALE))
+        values = spec.dtype.encode(
+            _values(workload, block, RANDOM, rng, _FIRST_SCALE, _below(problem, workload, tensor))
+        )
         inputs[tensor.name] = np.resize(values, spec.shape)
     return inputs
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,6 +17,9 @@ Triple = tuple[str, str, str]
 TemplateValue = int | bool | str
 
 MAX_THREADS_PER_THREADGROUP = 1024
+
+ATOMIC = frozenset({"float32", "int32", "uint32"})
+"""Element types that Metal's device atomics hold with every operation (64-bit ones know only minimum and maximum)."""
 
 
 class ProgramError(ValueError):
@@ -35,7 +40,8 @@ class Pass:
     """One Metal kernel in the form of ``mx.fast.metal_kernel``: a body, a header, and how to launch it.
 
     ``grid`` counts **threads**, as MLX does. ``template`` pairs a name with an integer expression over axes, a bool,
-    or the name of a dtype (``float16``) or dtype variable (``T``).
+    or the name of a dtype (``float16``) or dtype variable (``T``). ``init_value`` fills every output before the launch
+    and ``atomic_outputs`` makes each a ``device atomic<T>*``, as MLX's arguments of these names do.
     """
 
     name: str
@@ -46,6 +52,8 @@ class Pass:
     threadgroup: Triple
     header: str = ""
     template: tuple[tuple[str, TemplateValue], ...] = ()
+    init_value: float | None = None
+    atomic_outputs: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,19 @@ class Program:
     buffers: tuple[Buffer, ...] = ()
 
     def to_json(self) -> str:
-        """Return the program as canonical JSON text, the form that is stored and hashed."""
-        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        """Return the program as canonical JSON text, the form that is stored and hashed.
+
+        What a pass does not ask for (``init_value``, ``atomic_outputs``) is left out, so that sessions from before
+        these were known keep their hashes.
+        """
+        data = asdict(self)
+        for entry in data["passes"]:
+            init_value, atomic = entry.pop("init_value"), entry.pop("atomic_outputs")
+            if init_value is not None:
+                entry["init_value"] = float(init_value)
+            if atomic:
+                entry["atomic_outputs"] = True
+        return json.dumps(data, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str) -> Program:
@@ -80,6 +99,7 @@ class Program:
 def _pass_from(entry: dict[str, Any]) -> Pass:
     gx, gy, gz = entry["grid"]
     tx, ty, tz = entry["threadgroup"]
+    init_value = entry.get("init_value")
     return Pass(
         name=entry["name"],
         inputs=tuple(entry["inputs"]),
@@ -89,6 +109,8 @@ def _pass_from(entry: dict[str, Any]) -> Pass:
         threadgroup=(tx, ty, tz),
         header=entry["header"],
         template=tuple((name, value) for name, value in entry["template"]),
+        init_value=None if init_value is None else float(init_value),
+        atomic_outputs=entry.get("atomic_outputs", False) is True,
     )
 
 
@@ -115,11 +137,7 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class BoundPass:
-    """A pass with every expression replaced by its number: what a device compiles and launches.
-
-    ``init_value`` fills every output before the launch and ``atomic_outputs`` makes each a ``device atomic<T>*``, as
-    MLX's arguments of these names do.
-    """
+    """A pass with every expression replaced by its number: what a device compiles and launches; fields as in `Pass`."""
 
     name: str
     inputs: tuple[ArraySpec, ...]
@@ -220,13 +238,45 @@ def _bind_pass(
                 template.append((name, evaluate(value, axes)))
             except ExpressionError as error:
                 raise ProgramError(f"{where} template '{name}': {error}") from error
+    outputs = tuple(known[name] for name in step.outputs)
+    for spec in outputs:
+        _can_be_launched(where, step, spec)
     return BoundPass(
         name=step.name,
         inputs=tuple(known[name] for name in step.inputs),
-        outputs=tuple(known[name] for name in step.outputs),
+        outputs=outputs,
         source=step.source,
         header=step.header,
         grid=(grid[0], grid[1], grid[2]),
         threadgroup=(group[0], group[1], group[2]),
         template=tuple(template),
+        init_value=step.init_value,
+        atomic_outputs=step.atomic_outputs,
     )
+
+
+def _can_be_launched(where: str, step: Pass, spec: ArraySpec) -> None:
+    """Refuse an output that can't be atomic, or can't begin with the pass's initial value, which MLX keeps as float32.
+
+    NaN is how an element that nobody wrote is known.
+    """
+    if step.atomic_outputs and spec.dtype.name not in ATOMIC:
+        raise ProgramError(
+            f"{where}: '{spec.name}' is {spec.dtype.name}, and atomic_outputs needs {', '.join(sorted(ATOMIC))}"
+        )
+    value = step.init_value
+    if value is None:
+        return
+    if math.isnan(value):
+        raise ProgramError(f"{where}: an initial value of NaN can't be told from an output that nobody wrote")
+    if not spec.dtype.floating and not (math.isfinite(value) and _exact_in_float32(value) and value.is_integer()):
+        raise ProgramError(
+            f"{where}: '{spec.name}' is {spec.dtype.name}, and {value:g} is no whole number that float32 holds exactly"
+        )
+
+
+def _exact_in_float32(value: float) -> bool:
+    try:
+        return bool(struct.unpack("f", struct.pack("f", value))[0] == value)
+    except OverflowError:
+        return False

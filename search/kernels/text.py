@@ -9,12 +9,15 @@ Launch facts stand in ``//@`` lines, so that the file highlights as Metal in any
     //@ grid 32, rows, 1
     //@ threadgroup 32, 1, 1
     //@ template T = T, N = n
+    //@ init 0
+    //@ atomic_outputs
     //@ header
     inline float twice(float x) { return 2 * x; }
     //@ source
     y[thread_position_in_grid.x] = twice(x[thread_position_in_grid.x]);
 
-``grid`` counts threads. A file without any ``//@`` line can't be launched and is refused.
+``grid`` counts threads; ``init`` is the value that every output begins with, and ``atomic_outputs`` makes outputs
+atomic. A file without any ``//@`` line can't be launched and is refused.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from search.kernels.program import Buffer, Pass, Program, ProgramError, Template
 _MARK = "//@"
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _BUFFER = re.compile(r"(\w+)\s*\[(.*)\]\s*(\w+)\Z")
+_EXACT = 2**53
 _BOOLS: dict[str, bool] = {"true": True, "false": False}
 
 
@@ -66,10 +70,19 @@ def program_to_text(program: Program) -> str:
         if step.template:
             pairs = "; ".join(f"{name} = {_spell(value)}" for name, value in step.template)
             lines.append(f"{_MARK} template {pairs}")
+        if step.init_value is not None:
+            lines.append(f"{_MARK} init {spell_number(step.init_value)}")
+        if step.atomic_outputs:
+            lines.append(f"{_MARK} atomic_outputs")
         if step.header:
             lines += [f"{_MARK} header", step.header]
         lines += [f"{_MARK} source", step.source]
     return "\n".join(lines) + "\n"
+
+
+def spell_number(value: float) -> str:
+    """Return ``value`` as it stands in the file: ``0``, ``0.5``, ``-inf``."""
+    return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
 
 
 def program_from_text(text: str) -> Program:
@@ -106,7 +119,9 @@ def parse_program_text(text: str) -> ParsedProgram:
         elif key in ("header", "source"):
             part = key
             drafts[-1].starts[key] = number
-        elif key in ("inputs", "outputs", "grid", "threadgroup", "template"):
+        elif key == "atomic_outputs" and rest:
+            raise ProgramError(f"line {number}: '{_MARK} atomic_outputs' stands alone; it holds for all outputs")
+        elif key in ("inputs", "outputs", "grid", "threadgroup", "template", "init", "atomic_outputs"):
             drafts[-1].directives[key] = rest
         else:
             raise ProgramError(f"line {number}: unknown directive '{_MARK} {key}'")
@@ -141,7 +156,16 @@ def _pass(draft: _Draft) -> Pass:
         threadgroup=_triple(draft.directives["threadgroup"], f"{where} threadgroup"),
         header="\n".join(draft.texts["header"]),
         template=_template(draft.directives.get("template", ""), where),
+        init_value=_initial(draft.directives["init"], where) if "init" in draft.directives else None,
+        atomic_outputs="atomic_outputs" in draft.directives,
     )
+
+
+def _initial(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ProgramError(f"{where}: '{_MARK} init' needs a number such as 0 or -inf, not '{text}'") from None
 
 
 def _identifier(text: str, number: int) -> str:

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from search.kernels.dtypes import DTYPES
+from search.kernels.dtypes import DTYPES, DType
 from search.kernels.expressions import ExpressionError, evaluate, names
 from search.kernels.program import ArraySpec, resolve_dtype
 
@@ -28,12 +28,16 @@ class ProblemError(ValueError):
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output: its shape as axis expressions, and a dtype or dtype variable. A scalar has shape ``()``."""
+    """An input or output: its shape as axis expressions, and a dtype or dtype variable. A scalar has shape ``()``.
+
+    ``below`` (an axis expression) says of an integer input that its values lie in 0 .. below - 1, as indices do.
+    """
 
     name: str
     shape: tuple[str, ...]
     dtype: str
     description: str = ""
+    below: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,14 +201,20 @@ def _problem(folder: Path, data: Mapping[str, Any]) -> Problem:
 
 
 def _tensor(entry: Mapping[str, Any]) -> Tensor:
-    return Tensor(entry["name"], tuple(str(e) for e in entry["shape"]), entry["dtype"], entry.get("description", ""))
+    return Tensor(
+        entry["name"],
+        tuple(str(e) for e in entry["shape"]),
+        entry["dtype"],
+        entry.get("description", ""),
+        str(entry.get("below", "")),
+    )
 
 
 def _validate(problem: Problem) -> None:
     """Check that every expression binds under every workload, so that a mistake shows at load and not in a run."""
     known = set(problem.axes)
     for tensor in (*problem.inputs, *problem.outputs):
-        for extent in tensor.shape:
+        for extent in (*tensor.shape, *([tensor.below] if tensor.below else [])):
             if unknown := names(extent) - known:
                 raise ProblemError(f"'{tensor.name}' has the unknown axis '{min(unknown)}'")
     for workload in problem.workloads:
@@ -227,8 +237,18 @@ def _validate(problem: Problem) -> None:
         for tensor in problem.inputs:
             if not tensor.shape and tensor.name not in workload.scalars:
                 raise ProblemError(f"{where}: no value for the scalar input '{tensor.name}'")
+            if tensor.below:
+                _check_below(tensor, specs[tensor.name].dtype, problem.bind_axes(workload), where)
     if not problem.of_role("check") or not problem.of_role("bench"):
         raise ProblemError("there must be at least one workload of each role, 'check' and 'bench'")
     for path in problem.cuda:
         if not path.is_file():
             raise ProblemError(f"there is no CUDA reference '{path.name}'")
+
+
+def _check_below(tensor: Tensor, dtype: DType, axes: Mapping[str, int], where: str) -> None:
+    if dtype.floating:
+        raise ProblemError(f"{where}: '{tensor.name}' is not of integers, so it can't have 'below'")
+    most = 2 if dtype.name == "bool" else 1 << (8 * dtype.itemsize - (not dtype.name.startswith("u")))
+    if not 1 <= (below := evaluate(tensor.below, axes)) <= most:
+        raise ProblemError(f"{where}: '{tensor.name}' is below {below}; for {dtype.name} that must be 1 .. {most}")

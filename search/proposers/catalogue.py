@@ -18,7 +18,7 @@ from search.proposers.base import Proposal, Redirection, Situation
 from search.proposers.catalogue_entries import ROOT, load_entries
 from search.proposers.catalogue_judgement import asked_for, judge
 from search.proposers.catalogue_language import Unsure, read_all, read_guidance
-from search.proposers.catalogue_plans import Plans, phrases_of, plan_of
+from search.proposers.catalogue_plans import Plans, phrases_of, plan_of, plans_of_the_tree
 
 AT_ONCE = 4
 """Most options that are proposed at a time."""
@@ -44,7 +44,7 @@ class CatalogueProposer:
 
         Raises `ProposerError` under a kernel that was edited by hand.
         """
-        plans = Plans(situation)
+        plans = await plans_of_the_tree(situation)
         plans.built(option)
         reading = read_all(situation.tree.guidance_for(option), plans.phrases)
         path = {plans.key_of(node) for node in situation.tree.path(option)}
@@ -55,7 +55,7 @@ class CatalogueProposer:
 
     async def redirect(self, situation: Situation, option: str, guidance: str) -> Redirection:
         """Return what ``guidance`` asks for in the order meant, and what it rules out; a question when unsure."""
-        plans = Plans(situation)
+        plans = await plans_of_the_tree(situation)
         plan = plans.built(option)
         reading = read_guidance(guidance, plans.phrases)
         while reading.unsure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -13,6 +14,9 @@ from search.option import Option
 from search.proposers.base import ProposerError, Situation
 from search.proposers.catalogue_entries import ROOT, Entry, load_entries
 from search.proposers.catalogue_language import read_guidance
+
+AT_A_TIME = 32
+"""Options whose plans are worked out before others have their turn: some milliseconds when their kernels are new."""
 
 Plan = Any
 """A plan of whichever family the problem belongs to."""
@@ -36,9 +40,13 @@ class Plans:
 
         Raises `ProposerError` when an option on the way was edited by hand, or stands for nothing the catalogue knows.
         """
-        for node in self.situation.tree.path(option):
-            if node.id not in self._built:
-                self._built[node.id] = self._as_written(node)
+        tree, above = self.situation.tree, option
+        unknown = []
+        while above and above not in self._built:
+            unknown.append(tree[above])
+            above = tree[above].parent
+        for node in reversed(unknown):
+            self._built[node.id] = self._as_written(node)
         return self._built[option]
 
     def intended(self, option: str) -> Plan:
@@ -58,10 +66,8 @@ class Plans:
         """Return the entry that ``node`` stands for: its action, or for a person's own option what its title names."""
         if node.action in self.entries and (node.action == ROOT) == (not node.parent):
             return node.action
-        if not node.action and node.parent:
-            reading = read_guidance(node.title, self.phrases)
-            if len(reading.wanted) == 1 and not reading.avoid and not reading.unsure:
-                return reading.wanted[0]
+        if not node.action and node.parent and (key := _named(self.family.name, node.title)):
+            return key
         raise ProposerError(
             f"the catalogue has nothing under the name '{node.title}': edit the option's kernel yourself, or use a "
             f"title that says one of: {', '.join(sorted(key.replace('_', ' ') for key in self.entries if key != ROOT))}"
@@ -132,6 +138,25 @@ class Plans:
         return found
 
 
+async def plans_of_the_tree(situation: Situation) -> Plans:
+    """Return the plans of a tree with every option worked out, a few at a time, so that nobody waits for the rest.
+
+    What happens to the tree in between counts: it is begun anew then.
+    """
+    tree = situation.tree
+    while True:
+        plans, seen = Plans(situation), len(tree.events)
+        for number, option in enumerate(tuple(tree.options), start=1):
+            with suppress(ProposerError):
+                plans.built(option)
+            if number % AT_A_TIME == 0:
+                await asyncio.sleep(0)
+                if len(tree.events) != seen:
+                    break
+        if len(tree.events) == seen:
+            return plans
+
+
 def family_of(situation: Situation) -> Family[Any]:
     """Return the family of kernels that the problem names; raise `ProposerError` when the catalogue has none for it."""
     problem = situation.problem
@@ -153,6 +178,14 @@ def plan_of(family: Family[Any], plan: Plan, program: str) -> Plan | None:
 
 
 @lru_cache(maxsize=4096)
+def _named(family: str, title: str) -> str:
+    """Return the one entry that ``title`` names, "" when it names none, or several."""
+    reading = read_guidance(title, phrases_of(family))
+    alone = len(reading.wanted) == 1 and not reading.avoid and not reading.unsure
+    return reading.wanted[0] if alone else ""
+
+
+@lru_cache(maxsize=1 << 15)
 def _written(family: str, plan: Plan) -> str:
     return FAMILIES[family].write(plan).sha256
 

@@ -166,6 +166,12 @@ def test_occupancy_falls_with_registers_down_to_as_many_as_a_thread_can_have(reg
     assert occupancy(work(registers_per_thread=registers), GPU).simdgroups == simdgroups
 
 
+def test_a_threadgroup_too_large_for_the_registers_counts_with_the_simdgroups_that_fit():
+    # 128 registers leave room for 256 threads; a threadgroup of 512 has twice as many.
+    lie = occupancy(work(threads_per_threadgroup=512, registers_per_thread=128), GPU)
+    assert (lie.threadgroups, lie.simdgroups) == (1, 8)
+
+
 def test_dynamic_caching_makes_a_cache_of_free_registers():
     # 8 simdgroups of 64 registers take 64 KiB, half of the file: 64 lines + 512 (threadgroup memory) + 512, 136 each.
     dynamic = dataclasses.replace(GPU, dynamic_caching=True)

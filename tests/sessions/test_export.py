@@ -34,6 +34,8 @@ SOFTMAX = Program(
             ("min(rows,32)", "1", "1"),
             header='// a \\ and a "quote"\ninline float largest(const device T* x, uint at, uint n);\n',
             template=(("T", "T"), ("N", "n")),
+            init_value=float("-inf"),
+            atomic_outputs=True,
         ),
         Pass(
             "scale",
@@ -219,6 +221,8 @@ def test_the_module_launches_what_the_devices_launch_on_every_workload(
             assert launched["output_shapes"] == [spec.shape for spec in step.outputs]
             assert launched["output_dtypes"] == [getattr(mx, spec.dtype.name) for spec in step.outputs]
             assert (launched["grid"], launched["threadgroup"]) == (step.grid, step.threadgroup)
+            assert launched.get("init_value") == step.init_value
+            assert launched.get("atomic_outputs", False) == step.atomic_outputs
             assert launched.get("template", []) == [
                 (key, getattr(mx, value.name) if isinstance(value, DType) else value) for key, value in step.template
             ]

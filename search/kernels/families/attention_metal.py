@@ -1,17 +1,17 @@
 """The Metal text of a prefill attention kernel, written from its plan.
 
-There are three layouts. A thread has a whole query row; or the lanes of a simdgroup share the head dimension, with
-one reduction a score; or each lane scores a key of its own from a transposed tile, with one reduction a tile. The
-scale (and log2 e, when exponentials are exp2) goes into the query once, so that scores come out ready.
+There are four layouts. A thread has a whole query row; or the lanes of a simdgroup share the head dimension, with
+one reduction a score; or each lane scores a key of its own from a transposed tile, with one reduction a tile; or a
+simdgroup multiplies matrices (`attention_matrix`). The scale (and log2 e, when exponentials are exp2) goes into the
+query once, so that scores come out ready.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-
+from search.kernels.families.attention_matrix import write_matrix_products
 from search.kernels.families.attention_plan import SIMD_WIDTH, AttentionPlan
-from search.kernels.families.attention_tiles import BARRIER, declare_tiles, fill_tiles, tile_size
+from search.kernels.families.attention_softmax import exponential, fold_scale, when_grown
+from search.kernels.families.attention_tiles import declare_tiles, filled, over_tiles
 from search.kernels.families.writer import MetalWriter
 
 _EACH_ROW = "for (uint r = 0; r < ROWS; ++r)"
@@ -27,20 +27,11 @@ def write_body(plan: AttentionPlan) -> str:
     metal = MetalWriter()
     if plan.mapping == "thread":
         _thread_per_row(plan, metal)
+    elif plan.mapping == "matrix":
+        write_matrix_products(plan, metal)
     else:
         _SimdgroupWriter(plan, metal).write()
     return metal.text
-
-
-def _exp(plan: AttentionPlan) -> str:
-    return ("fast::" if plan.fast else "") + ("exp2" if plan.exp2 else "exp")
-
-
-def _fold(plan: AttentionPlan, metal: MetalWriter) -> None:
-    if plan.exp2:
-        metal("const float fold = scale * 1.44269504f;  // log2 e in the scale: every exponential is a plain exp2")
-    else:
-        metal("const float fold = scale;")
 
 
 # -- a thread has a whole row -----------------------------------------------------------------------------------------
@@ -55,7 +46,7 @@ def _thread_per_row(plan: AttentionPlan, metal: MetalWriter) -> None:
         "const size_t base = size_t(thread_position_in_grid.y) * L * D;",
         "const uint seen = CAUSAL ? row + 1 : L;  // keys that this query sees",
     )
-    _fold(plan, metal)
+    fold_scale(plan, metal)
     metal("", "float acc[D];", "for (uint d = 0; d < D; ++d) acc[d] = 0.0f;")
     metal("float peak = -INFINITY;", "float sum = 0.0f;", "")
     if plan.online:
@@ -63,8 +54,8 @@ def _thread_per_row(plan: AttentionPlan, metal: MetalWriter) -> None:
         with metal.block("for (uint key = 0; key < seen; ++key)"):
             _thread_score(metal)
             metal("const float grown = max(peak, score);")
-            with _when_grown(plan, metal, "peak"):
-                metal(f"const float shrink = {_exp(plan)}(peak - grown);", "sum *= shrink;")
+            with when_grown(plan, metal, "peak"):
+                metal(f"const float shrink = {exponential(plan)}(peak - grown);", "sum *= shrink;")
                 metal("for (uint d = 0; d < D; ++d) acc[d] *= shrink;", "peak = grown;")
             _thread_weigh(plan, metal)
     else:
@@ -87,16 +78,8 @@ def _thread_score(metal: MetalWriter) -> None:
 
 
 def _thread_weigh(plan: AttentionPlan, metal: MetalWriter) -> None:
-    metal(f"const float weight = {_exp(plan)}(score - peak);", "sum += weight;")
+    metal(f"const float weight = {exponential(plan)}(score - peak);", "sum += weight;")
     metal("for (uint d = 0; d < D; ++d) acc[d] += weight * float(v[base + key * D + d]);")
-
-
-@contextmanager
-def _when_grown(plan: AttentionPlan, metal: MetalWriter, peak: str) -> Iterator[None]:
-    with ExitStack() as nest:
-        if plan.lazy_rescale:
-            nest.enter_context(metal.block(f"if (grown > {peak})"))
-        yield
 
 
 # -- a simdgroup has one or more rows ---------------------------------------------------------------------------------
@@ -159,7 +142,7 @@ class _SimdgroupWriter:
             )
         else:
             metal("const uint end = CAUSAL ? min(L, first_row + ROWS) : L;  // keys that any row here sees")
-        _fold(plan, metal)
+        fold_scale(plan, metal)
         if plan.transposed and plan.lanes_per_key > 1:
             metal("const uint own_key = lane % TILE;")
             metal("const uint part = lane / TILE;  // of the head dimension: every SPLIT-th element, from this one")
@@ -194,40 +177,10 @@ class _SimdgroupWriter:
 
     def _pass_over_keys(self, *, with_values: bool) -> None:
         plan, metal = self.plan, self.metal
-        arrays = "kv" if with_values else "k"
-        if not plan.tile:
-            self._keys("0", "end", with_values=with_values)
-        elif plan.double_buffer:
-            self._tiles_by_turns(arrays)
+        if plan.tile:
+            over_tiles(plan, metal, "kv" if with_values else "k", lambda: self._use_tile(with_values=with_values))
         else:
-            with metal.block("for (uint start = 0; start < end; start += TILE)"):
-                metal.note("Nobody reads the last tile any more.")
-                metal(BARRIER)
-                fill_tiles(plan, metal, "start", {array: f"{array}_tile" for array in arrays})
-                metal(BARRIER)
-                self._use_tile(with_values=with_values)
-
-    def _tiles_by_turns(self, arrays: str) -> None:
-        """Go over the tiles with two buffers: one is filled while the other is used."""
-        plan, metal = self.plan, self.metal
-        with metal.block(""):
-            metal("uint buffer = 0;")
-            fill_tiles(plan, metal, "", {array: f"{array}_tile" for array in arrays})
-            with metal.block("for (uint start = 0; start < end; start += TILE)"):
-                metal.note("This tile is complete, and nobody reads the other buffer any more.")
-                metal(BARRIER)
-                with metal.block("if (start + TILE < end)"):
-                    for array in arrays:
-                        size = tile_size(plan, array)
-                        metal(f"threadgroup T* {array}_next = {array}_tile + (1 - buffer) * {size};")
-                    fill_tiles(plan, metal, "start + TILE", {array: f"{array}_next" for array in arrays})
-                for array in arrays:
-                    metal(f"const threadgroup T* {array}_now = {array}_tile + buffer * {tile_size(plan, array)};")
-                self._use_tile(with_values="v" in arrays)
-                metal("buffer = 1 - buffer;")
-        if "v" not in arrays:
-            metal.note("The second pass fills the buffers again.")
-            metal(BARRIER)
+            self._keys("0", "end", with_values=with_values)
 
     def _use_tile(self, *, with_values: bool) -> None:
         if self.plan.transposed:
@@ -235,10 +188,6 @@ class _SimdgroupWriter:
         else:
             self.metal("const uint stop = min(start + TILE, end);")
             self._keys("start", "stop", with_values=with_values)
-
-    def _filled(self, array: str) -> str:
-        """The tile to read from: with two buffers, the one that is filled."""
-        return f"{array}_now" if self.plan.double_buffer else f"{array}_tile"
 
     # -- lanes share the head dimension -------------------------------------------------------------------------------
 
@@ -262,7 +211,7 @@ class _SimdgroupWriter:
                     metal("float grown = peak[r];", f"{_EACH_STEP} grown = max(grown, score[r][u]);")
                     self._rescale()
                 with metal.block(_EACH_STEP):
-                    metal(f"score[r][u] = {_exp(self.plan)}(score[r][u] - peak[r]);", "sum[r] += score[r][u];")
+                    metal(f"score[r][u] = {exponential(self.plan)}(score[r][u] - peak[r]);", "sum[r] += score[r][u];")
             with metal.block(_EACH_STEP):
                 value = self._read_key_part("v", stop)
                 with metal.block(_EACH_PART):
@@ -277,13 +226,13 @@ class _SimdgroupWriter:
             at = "at"
         if not self.plan.tile:
             return self._read_part(array, f"base + ({at}) * D" if " " in at else f"base + {at} * D")
-        return self._read_part(self._filled(array), f"({at} - start) * D", "threadgroup")
+        return self._read_part(filled(self.plan, array), f"({at} - start) * D", "threadgroup")
 
     def _rescale(self) -> None:
         """Bring what was summed so far to the new maximum ``grown``."""
         metal = self.metal
-        with _when_grown(self.plan, metal, "peak[r]"):
-            metal(f"const float shrink = {_exp(self.plan)}(peak[r] - grown);", "sum[r] *= shrink;")
+        with when_grown(self.plan, metal, "peak[r]"):
+            metal(f"const float shrink = {exponential(self.plan)}(peak[r] - grown);", "sum[r] *= shrink;")
             metal(f"{_EACH_PART} acc[r][i] *= shrink;", "peak[r] = grown;")
 
     # -- each lane scores a key ---------------------------------------------------------------------------------------
@@ -295,7 +244,7 @@ class _SimdgroupWriter:
         own_key, source = ("own_key", "part * TILE + j") if split else ("lane", "j")
         metal("float score[ROWS];", f"{_EACH_ROW} score[r] = 0.0f;")
         with metal.block("for (uint j = 0; j < TILE; ++j)"), metal.block(_EACH_PART):
-            metal(f"const float key = float({self._filled('k')}[({self._scored('j')}) * (TILE + 1) + {own_key}]);")
+            metal(f"const float key = float({filled(self.plan, 'k')}[({self._scored('j')}) * (TILE + 1) + {own_key}]);")
             metal(f"{_EACH_ROW} score[r] += simd_shuffle(query[r][i], ushort({source})) * key;")
         with metal.block(_EACH_ROW):
             if split:
@@ -310,9 +259,9 @@ class _SimdgroupWriter:
                 self._reduce("grown", "max")
                 metal("grown = max(grown, peak[r]);")
                 self._rescale()
-            metal(f"score[r] = {_exp(plan)}(score[r] - peak[r]);", "sum[r] += score[r];  // of this lane's keys")
+            metal(f"score[r] = {exponential(plan)}(score[r] - peak[r]);", "sum[r] += score[r];  // of this lane's keys")
         with metal.block("for (uint j = 0; j < TILE; ++j)"):
-            value = self._read_part(self._filled("v"), "j * D", "threadgroup")
+            value = self._read_part(filled(plan, "v"), "j * D", "threadgroup")
             metal("float value[PER];", f"{_EACH_PART} value[i] = {value};")
             with metal.block(_EACH_ROW):
                 metal("const float weight = simd_shuffle(score[r], ushort(j));")

@@ -12,12 +12,19 @@ SIMD_WIDTH = 32
 FIRST_TILE, SMALLEST_TILE, LARGEST_TILE = 16, 4, 32
 MOST_ROWS, MOST_SIMDGROUPS = 8, 16
 
+MATRIX = 8
+"""Rows and columns of a simdgroup_matrix, so the fewest keys of a tile that is multiplied as matrices."""
+
+PAD_BYTES = 16
+"""What a row of such a tile has at its end, so that the eight rows of a matrix lie on banks of their own."""
+
 
 @dataclass(frozen=True)
 class AttentionPlan:
     """How the kernel is built.
 
-    ``mapping``: who computes a query row. ``reduction``: how lanes combine what each found. ``rows``: query rows of a
+    ``mapping``: who computes a query row; with ``matrix`` a simdgroup computes eight by 8x8 matrix products.
+    ``reduction``: how lanes combine what each found. ``rows``: query rows of a
     simdgroup. ``simdgroups``: per threadgroup. ``online``: one pass over the keys with a running maximum.
     ``lazy_rescale``: rescale only where the maximum grew. ``tile``: keys that a threadgroup shares, 0 when keys and
     values come straight from the device. ``transposed``: the K tile has a key in each column, and a lane scores a key
@@ -25,7 +32,7 @@ class AttentionPlan:
     read while this one is used. ``unroll``: keys of one step, where a lane hasn't one of its own.
     """
 
-    mapping: Literal["thread", "simdgroup"] = "thread"
+    mapping: Literal["thread", "simdgroup", "matrix"] = "thread"
     reduction: Literal["none", "shuffle", "simd"] = "none"
     rows: int = 1
     simdgroups: int = 4
@@ -58,30 +65,51 @@ class AttentionPlan:
 def threadgroup_bytes(plan: AttentionPlan, axes: Mapping[str, int]) -> int:
     """Return the bytes of threadgroup memory that the kernel of ``plan`` declares under ``axes`` (``D``, ``sizeof_T``).
 
-    The K and V tiles, twice when double-buffered; a transposed tile has one more column.
+    The K and V tiles, twice when double-buffered; a transposed tile has one more column, and rows that are read as
+    matrices are padded.
     """
     if not plan.tile:
         return 0
     head_dim, element = axes["D"], axes["sizeof_T"]
+    if plan.mapping == "matrix":
+        return 2 * plan.tile * (head_dim * element + PAD_BYTES) * (2 if plan.double_buffer else 1)
     elements = head_dim * (plan.tile + plan.transposed) + head_dim * plan.tile
     return elements * element * (2 if plan.double_buffer else 1)
 
 
 def lighter(plan: AttentionPlan) -> AttentionPlan | None:
     """Return ``plan`` with smaller tiles, then with fewer threads in a threadgroup."""
-    if plan.tile > SMALLEST_TILE:
+    if plan.tile > _smallest_tile(plan):
         return replace(plan, tile=plan.tile // 2)
     return replace(plan, simdgroups=plan.simdgroups // 2) if plan.simdgroups > 1 else None
 
 
+def _smallest_tile(plan: AttentionPlan) -> int:
+    return MATRIX if plan.mapping == "matrix" else SMALLEST_TILE
+
+
 def _row_per_simdgroup(plan: AttentionPlan) -> AttentionPlan:
-    if plan.mapping == "simdgroup":
+    if plan.mapping != "thread":
         raise Present("a row is spread over a simdgroup already")
     return replace(plan, mapping="simdgroup", reduction="simd")
 
 
+def _matrix_products(plan: AttentionPlan) -> AttentionPlan:
+    if plan.mapping == "matrix":
+        raise Present("both products are of 8x8 matrices already")
+    _on_simdgroup(plan)
+    if not plan.online:
+        raise Refused("the scores of a tile are weighed while its matrices are in registers", first="online")
+    tile = max(plan.tile, FIRST_TILE)
+    return replace(
+        plan, mapping="matrix", reduction="shuffle", rows=MATRIX, tile=tile, transposed=False, vector=True, unroll=1
+    )
+
+
 def _simd_reductions(plan: AttentionPlan) -> AttentionPlan:
     _on_simdgroup(plan)
+    if plan.mapping == "matrix":
+        raise Refused("four lanes share a row of a matrix, too few for a reduction over the simdgroup")
     if plan.reduction == "simd":
         raise Present("the reductions are simd_sum and simd_max already")
     return replace(plan, reduction="simd")
@@ -150,13 +178,15 @@ def _larger_tile(plan: AttentionPlan) -> AttentionPlan:
 
 def _smaller_tile(plan: AttentionPlan) -> AttentionPlan:
     _tiled(plan)
-    if plan.tile <= SMALLEST_TILE:
+    if plan.tile <= _smallest_tile(plan):
         raise Present(f"a tile has only {plan.tile} keys already")
     return replace(plan, tile=plan.tile // 2)
 
 
 def _transposed_k(plan: AttentionPlan) -> AttentionPlan:
     _tiled(plan)
+    if plan.mapping == "matrix":
+        raise Refused("a matrix is read by rows or by columns alike; transposing would only cost bank conflicts")
     if plan.transposed:
         raise Present("the K tile is transposed already")
     return replace(plan, transposed=True, unroll=1)
@@ -178,6 +208,8 @@ def _double_buffer(plan: AttentionPlan) -> AttentionPlan:
 
 def _unroll(plan: AttentionPlan) -> AttentionPlan:
     _on_simdgroup(plan)
+    if plan.mapping == "matrix":
+        raise Present("a step takes a whole tile of matrices already")
     if plan.unroll > 1:
         raise Present(f"a step takes {plan.unroll} keys already")
     if plan.transposed:
@@ -202,6 +234,7 @@ def _tiled(plan: AttentionPlan) -> None:
 
 TRANSFORMATIONS: dict[str, Callable[[AttentionPlan], AttentionPlan]] = {
     "row_per_simdgroup": _row_per_simdgroup,
+    "matrix_products": _matrix_products,
     "simd_reductions": _simd_reductions,
     "shuffle_reductions": _shuffle_reductions,
     "more_rows": _more_rows,

@@ -19,9 +19,9 @@ Kernel = Callable[[list[Any], Any], Any]
 """What a pass does to its flat poisoned output, given its inputs."""
 
 
-def one_pass(dtype: str, size: int = 16) -> BoundProgram:
+def one_pass(dtype: str, size: int = 16, **launch: Any) -> BoundProgram:
     x, y = ArraySpec("x", (2, size // 2), DTYPES[dtype]), ArraySpec("y", (2, size // 2), DTYPES[dtype])
-    step = BoundPass("copy", (x,), (y,), "y[i] = x[i];", "", (size, 1, 1), (8, 1, 1), ())
+    step = BoundPass("copy", (x,), (y,), "y[i] = x[i];", "", (size, 1, 1), (8, 1, 1), (), **launch)
     return BoundProgram((step,), ("y",))
 
 
@@ -80,6 +80,17 @@ def test_integers_that_are_not_written_differ_between_two_runs(device):
     assert lasts[0] != lasts[1]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_what_a_pass_has_its_outputs_begin_with_is_no_sign_that_they_were_not_written(device, dtype: str):
+    bound, x = one_pass(dtype, init_value=7.0), DTYPES[dtype].encode(np.ones((2, 8)))
+    metal = device(write(15))
+    for _ in range(2):
+        result = metal.run(bound, {"x": x}, time_limit=1)
+        assert result.outputs["y"].ravel().tolist() == [1] * 15 + [7]
+        assert result.overruns == ()
+    assert device(write(17)).run(bound, {"x": x}, time_limit=1).overruns == ("y",)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
 def test_a_write_past_the_end_is_found_in_the_guard(device, dtype: str):
     x = DTYPES[dtype].encode(np.ones((2, 8)))
@@ -101,6 +112,8 @@ def test_a_kernel_is_compiled_once(device):
     assert len(launches) == 1
     metal.compile(one_pass("float32", 4))  # fewer than 8 elements: another address space, so another kernel
     assert len(launches) == 2
+    metal.compile(one_pass("float32", 16, atomic_outputs=True))
+    assert len(launches) == 3
 
 
 def test_what_metal_refuses_becomes_a_fault_of_the_pass(device):

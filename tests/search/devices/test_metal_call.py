@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 import pytest
 
+from search.devices import mlx_kernel
 from search.devices.mlx_kernel import call_kernel, from_mlx, kernel_fault, mlx_dtype, to_mlx
 from search.kernels.dtypes import DTYPES
 from search.kernels.program import ArraySpec, BoundPass
@@ -88,6 +90,28 @@ def test_grid_and_threadgroup_count_threads_and_outputs_keep_their_shapes():
     call = recorded(STEP)
     assert (call["grid"], call["threadgroup"]) == ((16, 1, 1), (8, 1, 1))
     assert call["outputs"] == [((16,), mx.bfloat16), ((2, 5), mx.uint32)]
+
+
+COUNTS = BoundPass(
+    "counts", (spec("x", (16,), "int32"),), (spec("y", (4,), "int32"),),
+    "atomic_fetch_add_explicit(&y[x[0]], 1, memory_order_relaxed);", "",
+    (16, 1, 1), (16, 1, 1), (), init_value=3.0, atomic_outputs=True,
+)  # fmt: skip
+
+
+def test_atomic_outputs_are_declared_so_under_another_name():
+    counts, plain = recorded(COUNTS), recorded(replace(COUNTS, atomic_outputs=False))
+    assert "device atomic<int32_t>* y" in counts["text"]
+    assert "device int32_t* y" in plain["text"]
+    assert counts["name"] != plain["name"]
+
+
+@pytest.mark.parametrize(("own", "asked", "filled"), [(3.0, None, 3.0), (3.0, 5.0, 5.0), (None, None, None)])
+def test_mlx_is_asked_to_fill_the_outputs_with_the_initial_value(monkeypatch, own, asked, filled):
+    calls = []  # MLX's export leaves the initial value out of what it records
+    monkeypatch.setattr(mlx_kernel, "_kernel", lambda *_: lambda **call: calls.append(call) or [])
+    call_kernel(replace(COUNTS, init_value=own), {"x": mx.zeros((16,), mx.int32)}, init_value=asked)
+    assert [call["init_value"] for call in calls] == [filled]
 
 
 def test_guarded_outputs_are_flat_and_longer_by_the_guard():

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from search.evaluation.cases import ADVERSARIAL, RANDOM, bench_inputs, make_case, plan_cases
-from search.problems.definition import ProblemError
+from search.evaluation.correctness import compare
+from search.kernels.dtypes import DTYPES
+from search.problems.definition import ProblemError, load_problem
 
 SEED = 7
 
@@ -77,6 +79,22 @@ def test_a_magnitude_that_single_precision_cannot_settle_is_halved(centre):
     float_x = make_case(centre, centre.workloads[1], "shifted", SEED).inputs["x"]
     assert half_x.astype(np.float64).mean() == pytest.approx(128, abs=1)
     assert 7 < float_x.mean() < 34
+
+
+@pytest.mark.parametrize("seed", [822, 963, 1184])
+def test_no_answer_hangs_on_how_a_float32_sum_is_rounded(seed: int):
+    # At 128 these seeds give two scores of about -185,000 that differ by less than such sums are off.
+    problem = load_problem("attention_prefill")
+    (workload,) = [work for work in problem.workloads if work.name == "five tokens, float32"]
+    case = make_case(problem, workload, "negative", seed)
+    q, k, v = (case.inputs[name] for name in "qkv")
+    products = q[..., :, None, :] * k[..., None, :, :]
+    scores = np.cumsum(products, axis=-1, dtype=np.float32)[..., -1] * case.inputs["scale"]  # one after another
+    scores = np.where(np.tri(5, dtype=bool), scores.astype(np.float64), -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    got = (weights / weights.sum(axis=-1, keepdims=True)) @ v
+    tolerance = problem.tolerance["float32"]
+    assert compare(got.astype(np.float32), case.want["o"], DTYPES["float32"], tolerance).mismatch is None
 
 
 def test_timing_inputs_fill_the_bench_shape(centre):

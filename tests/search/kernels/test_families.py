@@ -89,6 +89,28 @@ def test_a_transposed_tile_counts_its_extra_column() -> None:
     assert ATTENTION.threadgroup_bytes(plan, {"D": 64, "sizeof_T": 2}) == 64 * 17 * 2 + 64 * 16 * 2
 
 
+def test_rows_that_are_read_as_matrices_are_padded_by_16_bytes() -> None:
+    plan = applied(ATTENTION, "row_per_simdgroup", "online", "matrix_products")
+    # 16 keys and 16 values of 128 floats and 4 more.
+    assert ATTENTION.threadgroup_bytes(plan, {"D": 128, "sizeof_T": 4}) == 2 * 16 * (128 + 4) * 4
+    assert ATTENTION.threadgroup_bytes(plan, {"D": 64, "sizeof_T": 2}) == 2 * 16 * (64 + 8) * 2
+
+
+@pytest.mark.parametrize("key", ["transposed_k", "simd_reductions", "more_rows", "unroll", "kv_tiles"])
+def test_what_matrix_products_leave_no_room_for_is_refused(key: str) -> None:
+    with pytest.raises(Refused):
+        ATTENTION.apply(applied(ATTENTION, "row_per_simdgroup", "online", "matrix_products"), key, HALF_64)
+
+
+def test_a_tile_of_matrices_has_at_least_eight_keys() -> None:
+    plan = applied(ATTENTION, "row_per_simdgroup", "online", "matrix_products", "smaller_tile")
+    assert plan.tile == 8
+    with pytest.raises(Present):
+        ATTENTION.apply(plan, "smaller_tile", HALF_64)
+    lighter = ATTENTION.lighter(plan)
+    assert lighter is not None and (lighter.tile, lighter.simdgroups) == (8, 2)
+
+
 @pytest.mark.parametrize(
     ("family", "path", "key", "first"),
     [
@@ -96,6 +118,7 @@ def test_a_transposed_tile_counts_its_extra_column() -> None:
         (ATTENTION, ["row_per_simdgroup"], "double_buffer", "kv_tiles"),
         (ATTENTION, ["row_per_simdgroup"], "transposed_k", "kv_tiles"),
         (ATTENTION, [], "lazy_rescale", "online"),
+        (ATTENTION, ["row_per_simdgroup"], "matrix_products", "online"),
         (SOFTMAX, [], "keep_in_registers", "row_per_simdgroup"),
         (SOFTMAX, ["row_per_simdgroup"], "rows_per_simdgroup", "shuffle_reductions"),
         (SOFTMAX, ["row_per_simdgroup"], "wider_threadgroup", "row_per_threadgroup"),
@@ -181,7 +204,7 @@ def test_the_text_is_clean_metal(family: Family[Any], plan: Any) -> None:
 def test_the_threadgroup_memory_is_what_the_text_declares(family: Family[Any], plan: Any) -> None:
     source = family.write(plan).passes[0].source
     for axes in ({"D": 64, "sizeof_T": 2}, {"D": 128, "sizeof_T": 4}):
-        names = {"D": axes["D"]}
+        names = {"D": axes["D"], "PAD": 16 // axes["sizeof_T"]}
         for name, value in re.findall(r"constexpr uint (\w+) = (\d+);", source):
             names[name] = int(value)
         size_of = {"T": axes["sizeof_T"], "float": 4, "float4": 16, "vec<T, 4>": 4 * axes["sizeof_T"]}

@@ -1,5 +1,6 @@
 """Programs bind to workloads, keep their identity, and travel as text."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -74,6 +75,52 @@ def test_the_hash_follows_source_and_launch() -> None:
     assert len({PROGRAM.sha256, other_launch.sha256, replace(PROGRAM, buffers=()).sha256}) == 3
 
 
+COUNTS = replace(FINISH, inputs=("x",), init_value=-0.5, atomic_outputs=True)
+
+
+def test_the_hash_of_a_program_without_initial_values_or_atomics_is_what_it_was_before_they_were_known() -> None:
+    # SHA-256 of the JSON as it was stored then, worked out with sha256sum.
+    stored = (
+        '{"buffers":[],"passes":[{"grid":["1","1","1"],"header":"","inputs":["x"],"name":"p","outputs":["y"],'
+        '"source":"y[0] = x[0];","template":[],"threadgroup":["1","1","1"]}]}'
+    )
+    program = Program.from_json(stored)
+    assert program.passes[0] == Pass("p", ("x",), ("y",), "y[0] = x[0];", ("1", "1", "1"), ("1", "1", "1"))
+    assert program.to_json() == stored
+    assert program.sha256 == "96573afab96c338c49d3971fa280e8ad7a231fb68bcf703a65512a90d6fe9473"
+
+
+def test_initial_values_and_atomics_are_stored_hashed_and_bound() -> None:
+    program = Program((COUNTS,))
+    assert json.loads(program.to_json())["passes"][0]["init_value"] == -0.5
+    assert Program.from_json(program.to_json()) == program
+    plain = Program((replace(COUNTS, init_value=None),))
+    assert len({program.sha256, plain.sha256, Program((replace(COUNTS, atomic_outputs=False),)).sha256}) == 3
+    (step,) = bound_with(program).passes
+    assert (step.init_value, step.atomic_outputs) == (-0.5, True)
+
+
+def test_a_whole_initial_value_is_the_same_program_as_int_or_float() -> None:
+    assert Program((replace(COUNTS, init_value=0),)).sha256 == Program((replace(COUNTS, init_value=0.0),)).sha256
+
+
+@pytest.mark.parametrize(
+    ("dtype", "init_value", "complaint"),
+    [
+        ("float16", 0.0, "'y' is float16, and atomic_outputs needs float32, int32, uint32"),
+        ("int32", 0.5, "'y' is int32, and 0.5 is no whole number that float32 holds exactly"),
+        ("int32", 16777217.0, "is no whole number that float32 holds exactly"),
+        ("int32", float("-inf"), "-inf is no whole number"),
+        ("float32", float("nan"), "can't be told from an output that nobody wrote"),
+    ],
+)
+def test_an_initial_value_that_the_outputs_cannot_have_is_refused(dtype: str, init_value: float, complaint: str):
+    arrays = {**ARRAYS, "y": ArraySpec("y", (2,), DTYPES[dtype])}
+    program = Program((replace(COUNTS, init_value=init_value),))
+    with pytest.raises(ProgramError, match=complaint):
+        bind(program, arrays, ("y",), {"rows": 2, "n": 33}, {})
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"passes": [1], "buffers": []}', "null"])
 def test_what_is_no_program_is_refused(text: str) -> None:
     with pytest.raises(ProgramError, match="not a stored program"):
@@ -82,6 +129,14 @@ def test_what_is_no_program_is_refused(text: str) -> None:
 
 def test_a_program_survives_the_editor() -> None:
     assert program_from_text(program_to_text(PROGRAM)) == PROGRAM
+
+
+@pytest.mark.parametrize(("value", "spelled"), [(0.0, "0"), (-0.5, "-0.5"), (float("-inf"), "-inf"), (1e30, "1e+30")])
+def test_initial_values_and_atomics_survive_the_editor(value: float, spelled: str) -> None:
+    program = Program((replace(COUNTS, init_value=value),))
+    text = program_to_text(program)
+    assert f"//@ init {spelled}\n//@ atomic_outputs\n" in text
+    assert program_from_text(text) == program
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), min_size=1))
@@ -112,6 +167,11 @@ def test_the_file_says_where_each_source_begins() -> None:
         ("//@ pass a\n//@ outputs y\n//@ grid 1\n//@ threadgroup 1\n//@ source\n", "'//@ source' is missing or empty"),
         ("//@ pass a\n//@ outputs y\n//@ grid 1;2;3;4\n//@ threadgroup 1\n//@ source\ny", "there are 4 sizes"),
         ("//@ buffer b float32", "line 1: write '//@ buffer"),
+        ("//@ pass a\n//@ atomic_outputs y", "line 2: '//@ atomic_outputs' stands alone"),
+        (
+            "//@ pass a\n//@ outputs y\n//@ grid 1\n//@ threadgroup 1\n//@ init zero\n//@ source\ny",
+            "'//@ init' needs a number such as 0 or -inf, not 'zero'",
+        ),
     ],
 )
 def test_a_mistake_in_the_file_is_named(text: str, complaint: str) -> None:

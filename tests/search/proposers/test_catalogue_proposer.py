@@ -116,6 +116,32 @@ class Run:
 # -- proposing -------------------------------------------------------------------------------------------------------
 
 
+def test_others_have_their_turn_while_a_large_tree_is_looked_at() -> None:
+    run = Run()
+    for number in range(500):
+        run.own(run.root, f"idea {number}")
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            if turns == 5:
+                run.apply(run.root, "row_per_simdgroup")
+            await asyncio.sleep(0)
+
+    async def propose() -> tuple[Proposal, ...]:
+        beside = asyncio.create_task(others())
+        proposals = await run.catalogue.propose(run.situation, run.root)
+        beside.cancel()
+        return proposals
+
+    actions = [proposal.action for proposal in asyncio.run(propose())]
+    assert turns > 10
+    # What came into the tree meanwhile was seen.
+    assert actions and "row_per_simdgroup" not in actions
+
+
 @pytest.mark.parametrize(("problem", "family"), [("attention_prefill", ATTENTION), ("softmax", SOFTMAX)])
 def test_the_root_is_the_naive_kernel(problem: str, family: object) -> None:
     run = Run(problem)
@@ -181,7 +207,13 @@ def test_a_reference_without_shuffles_brings_no_simdgroup_entries() -> None:
 def test_entries_without_evidence_need_none() -> None:
     run = Run(hints={})
     under = run.apply(run.root, "row_per_simdgroup", "online", "kv_tiles")
-    assert run.everything(under) == {"more_rows", "more_simdgroups", "larger_tile", "lazy_rescale"}
+    assert run.everything(under) == {
+        "matrix_products",
+        "more_rows",
+        "more_simdgroups",
+        "larger_tile",
+        "lazy_rescale",
+    }
 
 
 def test_where_the_time_goes_moves_ratings_and_predictions() -> None:
@@ -199,12 +231,12 @@ def test_where_the_time_goes_moves_ratings_and_predictions() -> None:
 
 
 def test_judging_by_shares_is_what_a_person_works_out() -> None:
-    entry = load_entries("attention")["kv_tiles"]  # relieves cache and memory
+    entry = load_entries("attention")["kv_tiles"]  # relieves cache, l1 and memory
     time = WorkloadTime("bench", 1.0, 1.0, 1.0, 0.1, terms={"cache": 0.1, "memory": 0.1, "simd": 0.8})
     judged = judge(entry, "tiles", "", Evaluation("p", PASSED, "simulator", "modelled", "m3", times=(time,)))
     assert judged.rating == pytest.approx(entry.rating + 3 * (0.2 - 0.4), abs=0.051)
     assert judged.predicted == pytest.approx(1 + (entry.predicted - 1) * 0.5, abs=0.0051)
-    assert "20% of its modelled time on cache and memory" in judged.why
+    assert "20% of its modelled time on cache, l1 and memory" in judged.why
 
 
 def test_no_more_is_predicted_than_the_hardware_leaves() -> None:
