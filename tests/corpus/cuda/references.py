@@ -1,0 +1,529 @@
+"""What the CUDA files of this folder compute, in numpy: written from the mathematics, not from the kernels.
+
+`REFERENCES` has a function for a file, by its name without ``.cu``. It takes the device arrays before the launch by
+the host's name for them (flat, as the device sees them; bfloat16 already as floats) and the axes together with the
+floating-point arguments. It returns what the result arrays hold afterwards, flat, in float64 or whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+Axes = Mapping[str, Any]
+Reference = Callable[[Arrays, Axes], dict[str, Array]]
+
+REFERENCES: dict[str, Reference] = {}
+
+
+def reference(function: Reference) -> Reference:
+    """Enter ``function`` into `REFERENCES` under its own name."""
+    REFERENCES[function.__name__] = function
+    return function
+
+
+def floats(array: Array, *shape: int) -> Array:
+    """Return ``array`` in float64 and in ``shape``."""
+    return array.astype(np.float64).reshape(shape or array.shape)
+
+
+def flat(**arrays: Array) -> dict[str, Array]:
+    """Return ``arrays`` by name, each flat."""
+    return {name: np.ravel(array) for name, array in arrays.items()}
+
+
+def sigmoid(x: Array) -> Array:
+    """Return 1 / (1 + exp(-x))."""
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def softmax(x: Array) -> Array:
+    """Return the softmax over the last axis."""
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def causal_attention(q: Array, k: Array, v: Array, scale: float) -> Array:
+    """Return attention where a query sees the keys up to its own place; [..., seq, dim] each."""
+    scores = q @ np.swapaxes(k, -1, -2) * scale
+    hidden = np.triu(np.ones(scores.shape[-2:], dtype=bool), 1)
+    return np.asarray(softmax(np.where(hidden, -np.inf, scores)) @ v)
+
+
+def rms_normalised(x: Array, eps: float) -> Array:
+    """Return ``x`` over the root of its mean square on the last axis."""
+    return np.asarray(x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps))
+
+
+@reference
+def vector_add(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_c=floats(arrays["d_a"]) + floats(arrays["d_b"]))
+
+
+@reference
+def saxpy_grid_stride(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_y=axes["alpha"] * floats(arrays["d_x"]) + floats(arrays["d_y"]))
+
+
+@reference
+def broadcast_add(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    matrix = floats(arrays["a"], axes["cols"], axes["rows"]).T
+    return flat(out=matrix + floats(arrays["row_bias"])[:, None] + floats(arrays["col_bias"])[None, :])
+
+
+@reference
+def transpose_naive(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(out=arrays["in"].reshape(axes["height"], axes["width"]).T)
+
+
+@reference
+def transpose_tiled(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_out=arrays["d_in"].reshape(axes["rows"], axes["cols"]).T)
+
+
+@reference
+def batched_transpose(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    matrices = arrays["in"].reshape(axes["batch"], axes["rows"], axes["cols"])
+    return flat(out=np.swapaxes(matrices, 1, 2))
+
+
+@reference
+def reduce_tree(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_out=floats(arrays["d_in"]).sum())
+
+
+@reference
+def dot_shuffle(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_result=floats(arrays["d_x"]) @ floats(arrays["d_y"]))
+
+
+@reference
+def softmax_block(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(probs=softmax(floats(arrays["logits"], axes["rows"], axes["cols"])))
+
+
+@reference
+def softmax_warp(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(y=softmax(floats(arrays["x"], axes["rows"], axes["cols"])))
+
+
+@reference
+def softmax_online(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_y=softmax(floats(arrays["d_x"], axes["rows"], axes["cols"])))
+
+
+@reference
+def layernorm_welford(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"], axes["rows"], axes["hidden"])
+    mean = x.mean(axis=1, keepdims=True)
+    rstd = 1.0 / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
+    return flat(y=(x - mean) * rstd * floats(arrays["gamma"]) + floats(arrays["beta"]), mean=mean, rstd=rstd)
+
+
+@reference
+def rmsnorm_float4(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["input"], axes["tokens"], axes["hidden"])
+    return flat(output=rms_normalised(x, axes["eps"]) * floats(arrays["weight"]))
+
+
+@reference
+def fused_add_rmsnorm(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    shape = axes["tokens"], axes["hidden"]
+    residual = floats((floats(arrays["input"]) + floats(arrays["residual"])).astype(np.float16), *shape)
+    return flat(input=rms_normalised(residual, 1e-6) * floats(arrays["weight"]), residual=residual)
+
+
+@reference
+def rope_inplace(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    dim = axes["head_dim"]
+    q = floats(arrays["query"], axes["tokens"], axes["heads"], 2, dim // 2)
+    rows = floats(arrays["cos_sin"], axes["max_position"], 2, dim // 2)[arrays["positions"]]
+    cos, sin = rows[:, None, 0], rows[:, None, 1]
+    x, y = q[:, :, 0], q[:, :, 1]
+    return flat(query=np.stack([x * cos - y * sin, y * cos + x * sin], axis=2))
+
+
+@reference
+def rope_interleaved(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    dim = axes["dim"]
+    pairs = floats(arrays["in"], axes["seq"], axes["heads"], dim // 2, 2)
+    angle = np.arange(axes["seq"])[:, None] * 10000.0 ** (-2.0 * np.arange(dim // 2) / dim)
+    turned = (pairs[..., 0] + 1j * pairs[..., 1]) * np.exp(1j * angle)[:, None]
+    return flat(out=np.stack([turned.real, turned.imag], axis=-1))
+
+
+@reference
+def silu_and_mul(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    both = floats(arrays["input"], axes["tokens"], 2, axes["d"])
+    return flat(out=both[:, 0] * sigmoid(both[:, 0]) * both[:, 1])
+
+
+@reference
+def gelu_half(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"])
+    return flat(y=0.5 * x * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (x + 0.044715 * x**3))))
+
+
+@reference
+def adamw(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    p, g, m, v = (floats(arrays[name]) for name in ("d_p", "d_g", "d_m", "d_v"))
+    m = 0.9 * m + 0.1 * g
+    v = 0.99 * v + 0.01 * g**2
+    second_step = 1.0 - 0.9**2, 1.0 - 0.99**2
+    step = m / second_step[0] / (np.sqrt(np.maximum(v, 0.0) / second_step[1]) + 1e-3)
+    return flat(d_p=p * (1.0 - 0.01 * 0.1) - 0.01 * step, d_m=m, d_v=v)
+
+
+@reference
+def embedding_gather(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(out=arrays["table"].reshape(axes["vocab"], axes["dim"])[arrays["ids"]])
+
+
+@reference
+def embedding_backward(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    table = np.zeros((axes["vocab"], axes["dim"]))
+    np.add.at(table, arrays["d_ids"], floats(arrays["d_grad_out"], axes["tokens"], axes["dim"]))
+    return flat(d_grad_table=table)
+
+
+@reference
+def histogram_shared(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_bins=np.bincount(arrays["d_data"], minlength=256))
+
+
+@reference
+def scan_block(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(out=floats(arrays["in"], axes["rows"], axes["cols"]).cumsum(axis=1))
+
+
+@reference
+def scan_three_pass(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_out=arrays["d_in"].cumsum(dtype=np.int32))
+
+
+@reference
+def matmul_tiled(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(d_C=floats(arrays["d_A"], axes["M"], axes["K"]) @ floats(arrays["d_B"], axes["K"], axes["N"]))
+
+
+@reference
+def matmul_half(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    product = floats(arrays["a"], axes["m"], axes["k"]) @ floats(arrays["b"], axes["n"], axes["k"]).T
+    return flat(c=product + floats(arrays["bias"]))
+
+
+@reference
+def attention_naive(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    shape = axes["batch"], axes["heads"], axes["seq"], axes["dim"]
+    q, k, v = (floats(arrays[name], *shape) for name in "qkv")
+    return flat(out=causal_attention(q, k, v, axes["scale"]))
+
+
+@reference
+def flash_attention(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    shape = axes["batch_heads"], axes["seq"], axes["head_dim"]
+    q, k, v = (floats(arrays[name], *shape) for name in "qkv")
+    return flat(o=causal_attention(q, k, v, axes["head_dim"] ** -0.5))
+
+
+@reference
+def decode_attention_splitk(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    heads, kv_heads, length, dim = axes["heads"], axes["kv_heads"], axes["length"], axes["head_dim"]
+    q = floats(arrays["q"], heads, dim)
+    k, v = (floats(arrays[name], kv_heads, length, dim).repeat(heads // kv_heads, axis=0) for name in "kv")
+    scores = np.einsum("hd,htd->ht", q, k) / np.sqrt(dim)
+    begins = range(0, length, 64)
+    largest = np.stack([scores[:, t : t + 64].max(axis=1) for t in begins], axis=1)
+    weights = np.exp(scores - largest.repeat(64, axis=1)[:, :length])
+    return flat(
+        out=np.einsum("ht,htd->hd", softmax(scores), v),
+        part_out=np.stack([np.einsum("ht,htd->hd", weights[:, t : t + 64], v[:, t : t + 64]) for t in begins], axis=1),
+        part_max=largest,
+        part_sum=np.stack([weights[:, t : t + 64].sum(axis=1) for t in begins], axis=1),
+    )
+
+
+@reference
+def paged_attention(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    seqs, heads, kv_heads, dim = axes["num_seqs"], axes["num_heads"], axes["num_kv_heads"], axes["head_dim"]
+    q = floats(arrays["q"], seqs, kv_heads, heads // kv_heads, dim)
+    tables = arrays["block_tables"].reshape(seqs, axes["max_blocks"])
+    keys, values = (
+        floats(arrays[name], axes["num_blocks"], 16, kv_heads, dim)[tables].reshape(seqs, -1, kv_heads, dim)
+        for name in ("k_cache", "v_cache")
+    )
+    out = np.zeros(q.shape)
+    for s, length in enumerate(arrays["context_lens"]):
+        if length > 0:
+            scores = np.einsum("hgd,thd->hgt", q[s], keys[s, :length]) / np.sqrt(dim)
+            out[s] = np.einsum("hgt,thd->hgd", softmax(scores), values[s, :length])
+    return flat(out=out)
+
+
+@reference
+def selective_scan(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    batch, dim, length, state = axes["batch"], axes["dim"], axes["len"], axes["state"]
+    u, delta, z = (floats(arrays[name], batch, dim, length) for name in ("u", "delta", "z"))
+    b, c = (floats(arrays[name], batch, state, length) for name in ("B", "C"))
+    a = -np.exp(floats(arrays["A_log"], dim, state))
+    step = np.logaddexp(0.0, delta + floats(arrays["delta_bias"], dim, 1))
+    h = np.zeros((batch, dim, state))
+    y = np.empty((batch, dim, length))
+    for t in range(length):
+        now = step[:, :, t, None]
+        h = np.exp(now * a) * h + now * b[:, None, :, t] * u[:, :, t, None]
+        y[:, :, t] = (h * c[:, None, :, t]).sum(axis=-1)
+    y += floats(arrays["D_skip"], dim, 1) * u
+    return flat(y=y * z * sigmoid(z), last_state=h)
+
+
+@reference
+def pair_scan(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    keep = sigmoid(floats(arrays["gate"], axes["rows"], axes["len"]))
+    added = floats(arrays["input"], axes["rows"], axes["len"])
+    hidden = np.empty_like(keep)
+    h = np.zeros(axes["rows"])
+    for t in range(axes["len"]):
+        h = keep[:, t] * h + added[:, t]
+        hidden[:, t] = h
+    return flat(hidden=hidden)
+
+
+@reference
+def causal_conv1d(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"], axes["batch"], axes["dim"], axes["len"])
+    weight = floats(arrays["weight"], axes["dim"], axes["width"])
+    out = np.empty_like(x)
+    for channel in range(axes["dim"]):
+        for b in range(axes["batch"]):
+            whole = np.convolve(x[b, channel], weight[channel, ::-1])
+            out[b, channel] = whole[: axes["len"]] + floats(arrays["bias"])[channel]
+    return flat(out=out * sigmoid(out))
+
+
+@reference
+def moe_topk_gating(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    p = softmax(floats(arrays["logits"], axes["tokens"], axes["experts"]))
+    ids = np.argsort(-p, axis=1, kind="stable")[:, :2]
+    weights = np.take_along_axis(p, ids, axis=1)
+    return flat(topk_weights=weights / weights.sum(axis=1, keepdims=True), topk_ids=ids)
+
+
+@reference
+def moe_permute(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    counts = np.bincount(arrays["expert_ids"], minlength=axes["experts"])
+    order = np.argsort(arrays["expert_ids"], kind="stable")
+    return flat(
+        counts=counts,
+        offsets=np.concatenate([[0], counts.cumsum()]),
+        source_row=order,
+        permuted=arrays["hidden"].reshape(axes["tokens"], axes["dim"])[order],
+    )
+
+
+@reference
+def cross_entropy(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    p = softmax(floats(arrays["logits"], axes["tokens"], axes["vocab"]))
+    token = np.arange(axes["tokens"])
+    loss = -np.log(p[token, arrays["labels"]])
+    p[token, arrays["labels"]] -= 1.0
+    return flat(loss=loss, grad=p / axes["tokens"])
+
+
+@reference
+def matvec_int8(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    product = floats(arrays["weight"], axes["rows"], axes["cols"]) @ floats(arrays["x"])
+    return flat(y=product * floats(arrays["scale"]))
+
+
+@reference
+def matvec_int4(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    rows, cols = axes["rows"], axes["cols"]
+    nibbles = (arrays["packed"][:, None] >> (4 * np.arange(8, dtype=np.uint32))) & 0xF
+    scale = floats(arrays["scales"], rows, cols // 32, 1)
+    zero = floats(arrays["zeros"], rows, cols // 32, 1)
+    weight = (floats(nibbles, rows, cols // 32, 32) - zero) * scale
+    return flat(y=weight.reshape(rows, cols) @ floats(arrays["x"]))
+
+
+@reference
+def stream_compact(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    kept = arrays["d_x"][arrays["d_x"] > 0]
+    return flat(d_out=np.pad(floats(kept), (0, axes["n"] - kept.size)), d_total=np.array(kept.size))
+
+
+@reference
+def row_votes(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    above = arrays["x"].reshape(axes["rows"], axes["cols"]) > 1.5
+    some = above.any(axis=1)
+    first = np.where(some, above.argmax(axis=1), -1)
+    return flat(any_above=some.astype(int), all_above=above.all(axis=1).astype(int), first_above=first)
+
+
+@reference
+def match_aggregate(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(bins=np.bincount(arrays["keys"] % axes["num_bins"], minlength=axes["num_bins"]))
+
+
+@reference
+def constant_fir(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    half = [0.2666, 0.2134, 0.1096, 0.0361, 0.0076]
+    taps = np.array(half[:0:-1] + half)
+    return flat(out=np.convolve(np.pad(floats(arrays["in"]), 4, mode="edge"), taps, mode="valid"))
+
+
+@reference
+def constant_polynomial(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    coefficients = floats(arrays["c_coefficients"])
+    return flat(d_y=np.polynomial.polynomial.polyval(floats(arrays["d_x"]), coefficients))
+
+
+@reference
+def argmin_dynamic_shared(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"], axes["rows"], axes["cols"])
+    return flat(min_value=x.min(axis=1), min_index=x.argmin(axis=1))
+
+
+@reference
+def half2_axpy(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(y=axes["alpha"] * floats(arrays["x"]) + floats(arrays["y"]))
+
+
+@reference
+def bf16_residual_add(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    total = floats(arrays["x"], axes["rows"], axes["cols"]) + floats(arrays["residual"], axes["rows"], axes["cols"])
+    return flat(out=total + floats(arrays["bias"]))
+
+
+@reference
+def conv2d_halo(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    image = np.pad(floats(arrays["d_image"], axes["height"], axes["width"]), 1)
+    windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3))
+    return flat(d_out=(windows * floats(arrays["d_weight"], 3, 3)).sum(axis=(2, 3)))
+
+
+@reference
+def max_pool2d(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"], axes["channels"], axes["height"], axes["width"])
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+    return flat(y=windows[:, ::2, ::2].max(axis=(3, 4)))
+
+
+@reference
+def argmax_rows(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(out=arrays["x"].reshape(axes["rows"], axes["cols"]).argmax(axis=1))
+
+
+@reference
+def segmented_sum(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    values, offsets = floats(arrays["values"]), arrays["offsets"]
+    sums = [values[begin:end].sum() for begin, end in pairwise(offsets)]
+    return flat(sums=np.array(sums))
+
+
+@reference
+def spmv_csr(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    products = floats(arrays["d_values"]) * floats(arrays["d_x"])[arrays["d_col_idx"]]
+    return flat(d_y=np.array([products[begin:end].sum() for begin, end in pairwise(arrays["d_row_ptr"])]))
+
+
+@reference
+def scatter_max(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    out = np.full((axes["targets"], axes["dim"]), -1e30)
+    np.maximum.at(out, arrays["index"], floats(arrays["src"], axes["n"], axes["dim"]))
+    return flat(out=out)
+
+
+@reference
+def head_norm_template(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    heads = floats(arrays["qk"], axes["tokens"] * axes["heads"], axes["head_dim"])
+    return flat(qk=rms_normalised(heads, 1e-6) * floats(arrays["weight"]))
+
+
+@reference
+def early_return(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(out=np.diff(floats(arrays["in"]), prepend=0.0))
+
+
+@reference
+def codebook_distances(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"], axes["n"], 1, axes["dim"])
+    codes = floats(arrays["codebook"], 1, axes["codes"], axes["dim"])
+    return flat(distance=((x - codes) ** 2).sum(axis=2))
+
+
+@reference
+def row_sum_width16(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"], axes["rows"], axes["cols"])
+    return flat(sum_out=x.sum(axis=1), max_out=x.max(axis=1))
+
+
+@reference
+def hadamard(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    bits = np.arange(256)[:, None] & np.arange(256)[None, :]
+    ones = sum((bits >> k) & 1 for k in range(8))
+    return flat(y=floats(arrays["x"], axes["rows"], 256) @ np.where(ones % 2 == 0, 1.0, -1.0) / 16.0)
+
+
+@reference
+def philox_normal(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    word = np.uint64(0xFFFFFFFF)
+    count = -(-axes["n"] // 4)
+    zero = np.zeros(count, dtype=np.uint64)
+    c = [np.arange(count, dtype=np.uint64), zero, zero, zero]
+    for turn in range(10):
+        key = np.uint64((axes["seed"] + turn * 0x9E3779B9) & 0xFFFFFFFF), np.uint64((turn * 0xBB67AE85) & 0xFFFFFFFF)
+        first, second = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        high = first >> np.uint64(32), second >> np.uint64(32)
+        c = [high[1] ^ c[1] ^ key[0], second & word, high[0] ^ c[3] ^ key[1], first & word]
+    top = [floats(x >> np.uint64(8)) / 2**24 for x in c]
+    normals = []
+    for u, turn_share in ((top[0], top[1]), (top[2], top[3])):
+        radius = np.sqrt(-2.0 * np.log(u + 2.0**-24))
+        normals += [radius * np.cos(2 * np.pi * turn_share), radius * np.sin(2 * np.pi * turn_share)]
+    return flat(out=np.stack(normals, axis=1).ravel()[: axes["n"]])
+
+
+@reference
+def groupnorm(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    batch, channels, spatial, groups = (axes[name] for name in ("batch", "channels", "spatial", "groups"))
+    x = floats(arrays["x"], batch, groups, channels // groups * spatial)
+    normal = (x - x.mean(axis=2, keepdims=True)) / np.sqrt(x.var(axis=2, keepdims=True) + 1e-5)
+    normal = normal.reshape(batch, channels, spatial)
+    return flat(y=normal * floats(arrays["gamma"], channels, 1) + floats(arrays["beta"], channels, 1))
+
+
+@reference
+def kv_cache_append(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    batch, heads, dim = axes["batch"], axes["kv_heads"], axes["head_dim"]
+    caches = {}
+    for name in ("key", "value"):
+        cache = arrays[f"{name}_cache"].reshape(batch, heads, axes["max_len"], dim).copy()
+        cache[np.arange(batch), :, arrays["cache_position"]] = arrays[name].reshape(batch, heads, dim)
+        caches[f"{name}_cache"] = cache
+    return flat(**caches)
+
+
+@reference
+def dropout_hash(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    def mixed(x: Array) -> Array:
+        for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+            x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor) & np.uint64(0xFFFFFFFF)
+        return np.asarray(x ^ (x >> np.uint64(16)))
+
+    seed = mixed(np.array([axes["seed"]], dtype=np.uint64))
+    place = np.arange(axes["n"], dtype=np.uint64)
+    kept = mixed(place ^ seed) >> np.uint64(8) < 0.75 * 2**24
+    return flat(y=np.where(kept, floats(arrays["x"]) / 0.75, 0.0), mask=kept.astype(int))
+
+
+@reference
+def printf_debug(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    return flat(x=floats(arrays["x"]).clip(-1.0, 1.0))
