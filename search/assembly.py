@@ -52,12 +52,10 @@ async def open_run(config: RunConfig, *, tree: Tree | None = None) -> Engine:
 
 def cuda_hints(problem: Problem) -> dict[str, str]:
     """Return the patterns that the problem's CUDA references use, each with the first place that shows it."""
-    from translator.cuda_source import parse_cuda
-    from translator.inventory import take_inventory
+    from search.briefing import reference_inventories
 
     hints: dict[str, str] = {}
-    for path in problem.cuda:
-        source = parse_cuda(path.read_text(encoding="utf-8", errors="replace"), path.name)
-        for pattern, place in take_inventory(source).hints().items():
+    for inventory in reference_inventories(problem):
+        for pattern, place in inventory.hints().items():
             hints.setdefault(pattern, place)
     return hints

@@ -16,6 +16,7 @@ from translator.cuda_source import CudaSource, shorten, span_of
 from translator.patterns import PATTERNS, find_forms
 from translator.primitives import Primitive, load_primitives
 from translator.span import Span
+from translator.structures import find_atomics, find_structures
 
 __all__ = ["PATTERNS", "Inventory", "Occurrence", "take_inventory"]
 
@@ -25,6 +26,7 @@ HOST_CATEGORIES = ("launch", "host")
 ABSORBING = {
     "object": ("expression", "object"),
     "scope": ("call", "scope"),
+    "call": ("atomic",),
     "type": ("cast",),
     "token": ("declaration", "asm"),
 }
@@ -147,9 +149,11 @@ def _matches(source: CudaSource, node: Node, kind: str) -> Iterator[tuple[Span, 
     elif kind == "call_expression":
         yield from _call(source, node)
     elif kind == "field_expression":
-        object_ = node.children[0]
+        object_, member = node.children[0], node.children[-1]
         if object_.type == "identifier" and (primitive := table.word("object", source.text_of(object_))):
             yield span_of(node), primitive
+        if member.type == "field_identifier" and (primitive := table.word("field", source.text_of(member))):
+            yield span_of(member), primitive
     elif kind == "qualified_identifier":
         scope = node.child_by_field_name("scope")
         if scope is not None and (primitive := table.word("scope", source.text_of(scope))):
@@ -247,23 +251,10 @@ def _forms(source: CudaSource, bodies: Bodies) -> Iterator[tuple[Span, Primitive
             yield from row("launch", "shared", launch.span)
         if launch.stream not in ("", "0", "nullptr"):
             yield from row("launch", "stream", launch.span)
-    for kernel in source.kernels:
-        for parameter in kernel.parameters:
-            if parameter.type.count("*") > 1:
-                yield from row("structure", "pointer to pointer", parameter.span)
-    for function in source.device_functions:
-        for parameter in function.parameters:
-            if "&" in parameter.type:
-                yield from row("structure", "reference parameter", parameter.span)
-    for span in _early_returns(bodies):
-        yield from row("structure", "early return", span)
-
-
-def _early_returns(bodies: Bodies) -> Iterator[Span]:
-    """Yield the returns of a kernel that stand before one of its barriers."""
-    for body in bodies.bodies:
-        last_barrier = max((call.span.start for call in body.barriers), default=-1)
-        yield from (span for span in body.returns if body.function.kernel and span.end <= last_barrier)
+    for structure, span in find_structures(source, bodies):
+        yield from row("structure", structure, span)
+    for memory, span in find_atomics(source, bodies):
+        yield from row("atomic", memory, span)
 
 
 def _counts(host: list[Span], span: Span, primitive: Primitive) -> bool:

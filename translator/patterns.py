@@ -1,7 +1,8 @@
 """Patterns of fast kernels, found by their form in the syntax tree: what an option of the search can point at.
 
-Patterns that one word gives away (a shuffle, an atomic) come from the primitive table's ``pattern`` key; this module
-finds those that are made of several statements. Each finder says what form it takes for the pattern.
+``patterns.toml`` says what each is for. Those that one word gives away (a shuffle, an atomic) come from the primitive
+table's ``pattern`` key; this module finds those that are made of several statements. Each finder says what form it
+takes for the pattern.
 """
 
 from __future__ import annotations
@@ -14,35 +15,31 @@ from tree_sitter import Node
 
 from translator.bodies import Assignment, Bodies, Body, Loop, base_name, call_name, squeeze, within
 from translator.cuda_source import CudaSource
+from translator.pattern_table import load_patterns
 from translator.span import Span
+from translator.whole_numbers import whole_number
 
-PATTERNS = {
-    "shuffle": "lanes of a warp exchange registers",
-    "warp_reduce": "a warp combines its lanes' values by shuffles over halving distances",
-    "block_reduce": "a block combines its threads' values through shared memory",
-    "shared_tile": "a part of an input is kept in shared memory, where many threads read it",
-    "padded_tile": "a tile with an extra column or stored transposed, so that lanes hit different banks",
-    "exp2": "exponentials to base two, with log2(e) folded into a factor",
-    "fast_math": "approximate functions instead of accurate ones",
-    "vector_load": "8 or 16 bytes in one load or store",
-    "unroll": "a loop unrolled on request",
-    "async_copy": "global memory copied to shared memory while the block computes",
-    "double_buffer": "two buffers that swap roles, one filled while the other is read",
-    "half2": "two halves in one register",
-    "atomics": "threads combine results in memory by atomic operations",
-    "grid_stride": "a fixed grid loops over work of any size",
-    "online_softmax": "a running maximum, with what was summed so far rescaled when it grows",
-}
+PATTERNS = {pattern.name: pattern.says for pattern in load_patterns()}
 
+METAL_THREADGROUP_BYTES = 32 << 10
 LARGEST_PAD = 8
 """Elements of padding that count as such; more is a halo or another array."""
 
 _HALVING = re.compile(r">>=1$|/=2$|=\w+>>1$|=\w+/2$|<<=1$|\*=2$")
 _TOGGLE = re.compile(r"\^=?\(?1\)?$|^\(?1-\w+\)?$|^!\w+$|&1\)?$|%(2|\w*[sS]tages?|\w*STAGES?)\)?$")
+_DOUBLING = re.compile(r"<<=1$|\*=2$|=\w+<<1$|=\w+\*2$|=2\*\w+$")
+_BLOCK = re.compile(r"blockIdx\.[xyz]")
+_SIZEOF = re.compile(r"sizeof\((\w+)\)")
 _EXPONENTIAL = re.compile(r"exp|ex2", re.IGNORECASE)
 _MAXIMUM = re.compile(r"max", re.IGNORECASE)
+_ELEMENT_BYTES = {
+    "double": 8, "long long": 8, "float4": 16, "int4": 16, "uint4": 16, "float2": 8, "float": 4, "int": 4,
+    "unsigned": 4, "unsigned int": 4, "uint32_t": 4, "int32_t": 4, "half2": 4, "half": 2, "bfloat16": 2,
+    "nv_bfloat16": 2, "short": 2, "uint8_t": 1, "int8_t": 1, "char": 1, "unsigned char": 1,
+}  # fmt: skip
 _PAD = re.compile(rf"(?:^|[\w)\]])\+([1-{LARGEST_PAD}])(?![\w.])")
 _TREE_SHUFFLES = ("__shfl_xor_sync", "__shfl_down_sync", "__shfl_xor", "__shfl_down")
+_UP_SHUFFLES = ("__shfl_up_sync", "__shfl_up")
 _LOADS = ("__ldg", "__ldcs", "__ldcg")
 _ASYNC_COPIES = ("__pipeline_memcpy_async", "memcpy_async")
 
@@ -57,6 +54,9 @@ def find_forms(source: CudaSource, bodies: Bodies) -> dict[str, Span]:
         "double_buffer": _double_buffers,
         "grid_stride": _grid_strides,
         "online_softmax": _online_softmaxes,
+        "small_tiles": _small_tiles,
+        "scan_ladder": _scan_ladders,
+        "split_reduction": _split_reductions,
     }
     found = {pattern: min(finder(source, bodies), key=lambda span: span.start, default=None)
              for pattern, finder in finders.items()}  # fmt: skip
@@ -277,3 +277,63 @@ def _takes_maximum(body: Body, loop: Span, pair: tuple[str, str]) -> bool:
         for span, condition in body.conditions
     )
     return chosen or compared
+
+
+def _small_tiles(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
+    """Shared arrays of one kernel, or the bytes that a launch asks for, that pass what Metal gives a threadgroup."""
+    for body in bodies.bodies:
+        total = 0
+        for declaration in body.shared:
+            extents = [whole_number(extent, bodies.constants) for extent in declaration.extents]
+            size = _ELEMENT_BYTES.get(declaration.type.removeprefix("__").split("::")[-1], 0)
+            for extent in extents:
+                size *= extent or 0
+            total += size
+            if total > METAL_THREADGROUP_BYTES:
+                yield declaration.span
+                break
+    for launch in source.launches:
+        asked = _SIZEOF.sub(lambda match: str(_ELEMENT_BYTES.get(match[1], match[0])), launch.shared)
+        if (whole_number(asked, bodies.constants) or 0) > METAL_THREADGROUP_BYTES:
+            yield launch.span
+
+
+def _scan_ladders(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
+    """A shuffle up in a loop that doubles its distance, or three of them in one function."""
+    for body in bodies.bodies:
+        shuffles = [call for call in body.calls if call.name in _UP_SHUFFLES]
+        doubling = [loop for loop in body.loops if _DOUBLING.search(loop.step)]
+        for number, call in enumerate(shuffles, 1):
+            if number >= 3 or _in_loop(doubling, call.span):
+                yield shuffles[0].span if number >= 3 else call.span
+                break
+
+
+def _split_reductions(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
+    """A loop over a chunk that the block chooses, which sums up in a variable from before it.
+
+    The chunk starts at ``blockIdx * size``. The loop goes from there to ``min(start + size, all)``, or over
+    ``min(size, all - start)`` elements.
+    """
+    for body in bodies.bodies:
+        written = [a for a in body.assignments if a.operator == "=" and a.target.isidentifier()]
+        blocks = "|".join([r"blockIdx\.[xyz]", *(re.escape(a.target) for a in written if _BLOCK.fullmatch(a.value))])
+        start_of = re.compile(rf"(?:{blocks})\*|\*(?:{blocks})(?!\w)")
+        starts = {a.target for a in written if start_of.search(a.value)}
+        for end in written:
+            used = starts & set(re.findall(r"\w+", end.value))
+            if used and re.match(r"(?:\w+::)?u?min\(", end.value):
+                for loop in body.loops:
+                    head = squeeze(source.text[loop.span.start : loop.span.start + 200])
+                    begin = re.match(rf"for\(([^;]*);[^;]*<{re.escape(end.target)};", head)
+                    from_start = begin and used & set(re.findall(r"\w+", begin[1]))
+                    counted = any(f"-{start}" in end.value for start in used)
+                    if begin and (from_start or counted) and _sums_up(body, loop):
+                        yield end.span
+
+
+def _sums_up(body: Body, loop: Loop) -> bool:
+    """Whether a loop adds to a variable that it doesn't set itself."""
+    inside = [a for a in body.assignments if loop.span.holds(a.span) and a.target.isidentifier()]
+    own = {a.target for a in inside if a.operator == "="}
+    return any(a.operator == "+=" and a.target not in own for a in inside)

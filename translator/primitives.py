@@ -17,13 +17,19 @@ CATEGORIES = (
 )  # fmt: skip
 KINDS = ("direct", "idiom", "rewrite", "drop", "unsupported")
 
-WORD_MATCHES = ("call", "name", "object", "type", "token", "scope", "cast", "pragma", "node")
+WORD_MATCHES = ("call", "name", "object", "field", "type", "token", "scope", "cast", "pragma", "node")
 EXPRESSION_MATCHES = ("asm", "expression")
 FORM_MATCHES: Mapping[str, tuple[str, ...]] = {
     "declaration": ("shared", "extern shared", "constant", "filled constant", "device", "managed"),
     "launch": ("host", "device", "shared", "stream"),
-    "structure": ("early return", "pointer to pointer", "reference parameter"),
-}
+    "atomic": ("shared", "shared float", "half", "double", "wide"),
+    "structure": (
+        "beyond ascii", "bounds check", "divergent shuffle", "early return", "function pointer", "in-place array",
+        "index in function", "kernel template", "last block", "local array", "member function", "pointer parameter",
+        "pointer to pointer", "program constant", "ragged block", "recursion", "reference parameter",
+        "scalar parameter", "several launches", "spin lock", "struct parameter",
+    ),
+}  # fmt: skip
 
 
 class TableError(ValueError):
@@ -36,6 +42,8 @@ class Primitive:
 
     ``match`` is the key of the row's match table (see ``primitives.toml``), ``words`` its values; ``arguments`` is the
     least and most number of arguments of a call. ``pattern`` is a name of `translator.patterns.PATTERNS`, or "".
+    ``example`` is ``metal`` as statements that compile, over the names that ``primitives.toml`` lists; "" where
+    ``metal`` is nothing, or is about the host, or is ``prose``.
     """
 
     id: str
@@ -47,6 +55,8 @@ class Primitive:
     kind: str
     trap: str
     pattern: str = ""
+    example: str = ""
+    prose: bool = False
     arguments: tuple[int, int] = (0, 1000)
 
 
@@ -81,9 +91,9 @@ def _primitive(where: str, row: Mapping[str, Any]) -> Primitive:
         if key not in row:
             raise TableError(f"{where}: {key} is missing")
     for key in row:
-        if key not in (*texts, "match", "pattern"):
+        if key not in (*texts, "match", "pattern", "example", "prose"):
             raise TableError(f"{where}: unknown key '{key}'")
-    for key in (*texts, "pattern"):
+    for key in (*texts, "pattern", "example"):
         if not isinstance(row.get(key, ""), str):
             raise TableError(f"{where}: {key} must be a text")
     for key, known in (("category", CATEGORIES), ("kind", KINDS)):
@@ -91,6 +101,10 @@ def _primitive(where: str, row: Mapping[str, Any]) -> Primitive:
             raise TableError(f"{where}: {key} '{row[key]}' is none of {', '.join(known)}")
     if row["kind"] != "direct" and not row["trap"]:
         raise TableError(f"{where}: a row of kind {row['kind']} must say what to watch for in trap")
+    if not isinstance(row.get("prose", False), bool):
+        raise TableError(f"{where}: prose must be true or false")
+    if "example" not in row and not row.get("prose", False) and _is_code(row):
+        raise TableError(f"{where}: a row of kind {row['kind']} has an example, or says prose = true")
     match, words, arguments = _match(where, row["match"])
     return Primitive(
         id=row["id"],
@@ -102,8 +116,15 @@ def _primitive(where: str, row: Mapping[str, Any]) -> Primitive:
         kind=row["kind"],
         trap=row["trap"],
         pattern=row.get("pattern", ""),
+        example=row.get("example", "").strip("\n"),
+        prose=row.get("prose", False),
         arguments=arguments,
     )
+
+
+def _is_code(row: Mapping[str, Any]) -> bool:
+    """Whether the row's Metal text is part of a kernel, one word or form for another."""
+    return row["kind"] in ("direct", "idiom") and row["category"] not in ("launch", "host")
 
 
 def _match(where: str, table: object) -> tuple[str, tuple[str, ...], tuple[int, int]]:

@@ -21,7 +21,9 @@ def in_kernel(statements: str, before: str = "") -> Inventory:
 
 
 def found(taken: Inventory) -> list[tuple[str, str]]:
-    return [(o.primitive.id, o.text) for o in taken.occurrences if o.primitive.id != "kernel_function"]
+    """What the frame of `in_kernel` doesn't show by itself."""
+    frame = ("kernel_function", "scalar_parameter")
+    return [(o.primitive.id, o.text) for o in taken.occurrences if o.primitive.id not in frame]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,18 @@ def found(taken: Inventory) -> list[tuple[str, str]]:
          [("async_copy_ptx", 'asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(a), "l"(b))')]),
         ('asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));',
          [("exp2_ptx", 'asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x))')]),
+        ('asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(a), "f"(b));',
+         [("packed_ptx", 'asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(a), "f"(b))')]),
+        ('asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(d) : "f"(a), "f"(b));',
+         [("fp8_ptx", 'asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(d) : "f"(a), "f"(b))')]),
+        ('asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(d) : "f"(a));',
+         [("inline_ptx", 'asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(d) : "f"(a))')]),
+        ('asm("ld.global.nc.v4.f32 {%0}, [%1];" : "=f"(d) : "l"(p));',
+         [("memory_ptx", 'asm("ld.global.nc.v4.f32 {%0}, [%1];" : "=f"(d) : "l"(p))')]),
+        ('asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(a));',
+         [("bits_ptx", 'asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(d) : "r"(a))')]),
+        ('asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0}, [%1];" : "=r"(d) : "r"(a));',
+         [("ldmatrix", 'asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0}, [%1];" : "=r"(d) : "r"(a))')]),
         ('asm("vote.all.pred p, q;");', [("inline_ptx", 'asm("vote.all.pred p, q;")')]),
         ("wmma::fragment<wmma::accumulator, 16, 16, 16, float> f;", [("wmma_fragment", "fragment")]),
         ("wmma::mma_sync(d, a, b, c);", [("wmma_multiply", "wmma::mma_sync")]),
@@ -112,15 +126,15 @@ def test_an_occurrence_knows_its_line_column_and_text():
 
 
 def test_coverage_is_the_share_of_direct_and_idiom_by_occurrence():
-    # __global__, __syncthreads, expf are direct; float4* cast is a rewrite; __ldg is dropped and doesn't count.
+    # __global__, int n, __syncthreads, expf are direct; float4* cast is a rewrite; __ldg is dropped, doesn't count.
     taken = in_kernel("__syncthreads(); y = expf(__ldg(x)); z = ((float4*)x)[0];")
-    assert sorted(o.primitive.kind for o in taken.occurrences) == ["direct", "direct", "direct", "drop", "rewrite"]
-    assert taken.coverage == 3 / 4
+    assert sorted(o.primitive.kind for o in taken.occurrences) == [*["direct"] * 4, "drop", "rewrite"]
+    assert taken.coverage == 4 / 5
 
 
 def test_host_calls_do_not_count_towards_coverage():
     # The kernel's word is direct, the launch a rewrite; the timing calls, rewrites too, are the host's.
-    taken = inventory("__global__ void k() { }\nvoid h() { cudaEventRecord(a); k<<<1, 1>>>(); cudaEventRecord(b); }\n")
+    taken = inventory("__global__ void k() { }\nvoid h() { cudaEventRecord(a); k<<<1, 32>>>(); cudaEventRecord(b); }\n")
     assert taken.coverage == 1 / 2
 
 

@@ -76,6 +76,27 @@ SHOWN = {
         "for (;;) { float g = fmaxf(m, s); float c = exp2f(m * scale - g * scale); l *= c; m = g; }",
         "for (;;) { if (s > m) { l *= expf(m - s); m = s; } l += expf(s - m); }",
     ],
+    "small_tiles": [
+        "constexpr int kRows = 128; __shared__ float t[kRows][64 + 1];",
+        "__shared__ float a[64][64]; __shared__ half b[64][64 * 3];",
+        "} void h() { cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);",
+        "} void h() { kernel<<<1, 32, 48 * 1024>>>(x, y, 0);",
+        "} constexpr int kFloats = 12288; void h() { kernel<<<1, 32, kFloats * sizeof(float)>>>(x, y, 0);",
+    ],
+    "scan_ladder": [
+        "for (int d = 1; d < 32; d *= 2) { float p = __shfl_up_sync(~0u, v, d); if (lane >= d) v += p; }",
+        "for (int d = 1; d < 32; d <<= 1) { float p = __shfl_up_sync(~0u, v, d); if (lane >= d) v = v * p; }",
+        "typedef cub::BlockScan<float2, 128> Scan;",
+    ],
+    "matrix_tiles": [
+        "wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;",
+        'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0}, {%1};" :: "r"(a));',
+    ],
+    "split_reduction": [
+        "int from = blockIdx.y * part; int to = min(from + part, n); for (int k = from + t; k < to; ++k) sum += x[k];",
+        "int s = blockIdx.x; int a = s * part; int all = min(part, n - a); for (int j = 0; j < all; ++j) l += x[j];",
+        """__threadfence(); if (t == 0) last = atomicInc(&count, gridDim.x) == gridDim.x - 1;""",
+    ],
 }  # fmt: skip
 
 ONLY_ALIKE = {
@@ -117,6 +138,24 @@ ONLY_ALIKE = {
         "for (int i = 0; i < n; ++i) { float d = x[i]; y[i] = expf(d - m); }",
         "float m_new = fmaxf(m, s); l = l * expf(m - m_new); m = m_new;",
         "for (int i = 0; i < n; ++i) { l = l * expf(a - b); a = b; }",
+    ],
+    "small_tiles": [
+        "__shared__ float t[64][128];",
+        "__shared__ float t[n][65536];",
+        "} void h() { kernel<<<1, 32, 32 * 1024>>>(x, y, 0);",
+    ],
+    "scan_ladder": [
+        "for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(~0u, v, d);",
+        "float p = __shfl_up_sync(~0u, v, 1);",
+    ],
+    "matrix_tiles": ["float c = matrix[3]; multiply(c, a, b);"],
+    "split_reduction": [
+        "int from = blockIdx.y * part; int to = min(from + part, n); for (int k = from; k < to; ++k) y[k] = x[k];",
+        "int to = min(part, n); for (int k = blockIdx.x * part; k < to; ++k) sum += x[k];",
+        "if (t == 0) atomicInc(&count, gridDim.x);",
+        "int from = blockIdx.y * part; int to = min(from + part, n); for (int k = 0; k < to; k += 32) sum += x[k];",
+        "int from = blockIdx.y * part; int to = min(from + part, n);"
+        "for (int k = from; k < to; ++k) { float s = 0; s += x[k]; y[k] = s; }",
     ],
 }
 

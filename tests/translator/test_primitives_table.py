@@ -17,6 +17,7 @@ category = "warp"
 cuda = "__shfl_sync(m, v, s)"
 match = { call = ["__shfl_sync"], arguments = [3, 3] }
 metal = "simd_shuffle(v, s)"
+example = "y[i] = simd_shuffle(v, ushort(0));"
 kind = "direct"
 trap = ""
 """
@@ -36,6 +37,20 @@ def test_a_row_says_what_to_do_and_what_goes_wrong(primitive):
     assert bool(primitive.metal) or primitive.kind in ("drop", "unsupported")
     assert not primitive.metal or primitive.kind != "unsupported"
     assert primitive.pattern in {"", *PATTERNS}
+
+
+def test_every_example_compiles_as_metal(compile_piece):
+    # All in one kernel, a block each: compiled alone they would take a minute.
+    rows = [primitive for primitive in load_primitives() if primitive.example]
+    assert len(rows) > 100
+    compile_piece("".join(f"{{  // {primitive.id}\n{primitive.example}\n}}\n" for primitive in rows))
+
+
+def test_an_example_uses_the_words_of_its_metal_text():
+    for primitive in load_primitives():
+        words = set(re.findall(r"[a-z]\w{3,}", primitive.metal))
+        if primitive.example and not primitive.prose:
+            assert not words or any(word in primitive.example for word in words), primitive.id
 
 
 def test_texts_are_plain_ascii_because_mlx_takes_no_other_source():
@@ -74,6 +89,8 @@ def test_a_row_is_read(read):
         ('kind = "direct"', 'kind = "idiom"', "a row of kind idiom must say what to watch for in trap"),
         ('trap = ""', "", "trap is missing"),
         ('trap = ""', 'trap = ""\nnote = ""', "unknown key 'note'"),
+        ('example = "y[i] = simd_shuffle(v, ushort(0));"', "", "a row of kind direct has an example, or says prose"),
+        ('trap = ""', 'trap = ""\nprose = 1', "prose must be true or false"),
         ('trap = ""', "trap = 3", "trap must be a text"),
         ("call =", "calls =", "match must have one key of call, name"),
         ('["__shfl_sync"]', '"__shfl_sync"', "match.call must be a list of texts"),
