@@ -91,9 +91,53 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("-o", "--output", type=Path, metavar="OUT", help="the module to write (default: stdout)")
     export.add_argument("--option", default="", metavar="ID", help="another option than the best")
 
+    briefing = _command(
+        commands,
+        "briefing",
+        "print what a writer of kernels is told of a problem",
+        "ksearch_tui.headless.briefing:briefing",
+    )
+    briefing.add_argument("problem", metavar="PROBLEM", help="a problem's name (see `problems`) or its folder")
+    briefing.add_argument("--profile", default="", help="hardware profile that the kernel is for (see `profiles`)")
+    briefing.add_argument(
+        "--context",
+        choices=("mapping", "full"),
+        default="full",
+        help="mapping: only what becomes of CUDA's primitives; full (default): hardware, mathematics, patterns too",
+    )
+
+    translate = _command(
+        commands, "translate", "write a CUDA file's kernels in Metal", "ksearch_tui.headless.translate:translate"
+    )
+    translate.add_argument("kernel_file", type=Path, metavar="KERNEL.cu", help="a CUDA source")
+    translate.add_argument("--kernel", metavar="NAME", help="what the launch of this kernel needs, not the first one")
+    translate.add_argument(
+        "--answer",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what the source doesn't say, such as 'grid=ceildiv(n,256) block=256' or extent.x=n*d",
+    )
+    translate.add_argument(
+        "--verify", action="store_true", help="run original and translation on the simulator and compare"
+    )
+    translate.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="AXIS=N,...",
+        help="verify at this size (repeat for several; the program chooses axes that aren't named)",
+    )
+    translate.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default text)")
+    translate.add_argument("-o", "--output", type=Path, metavar="OUT", help="write here instead of to stdout")
+
     _json(_command(commands, "problems", "list the problems", "ksearch_tui.headless.listings:problems"))
     _json(_command(commands, "profiles", "list the hardware profiles", "ksearch_tui.headless.listings:profiles"))
-    _json(_command(commands, "doctor", "say what works on this machine", "ksearch_tui.headless.doctor:doctor"))
+    doctor = _command(commands, "doctor", "say what works on this machine", "ksearch_tui.headless.doctor:doctor")
+    doctor.add_argument(
+        "--selftest", action="store_true", help="judge kernels with known faults, and right ones, on the simulator"
+    )
+    _json(doctor)
     return parser
 
 
@@ -109,6 +153,9 @@ the kernel file is Metal with launch facts in //@ lines (grid in threads):
   //@ source
   uint i = thread_position_in_grid.x;
   if (i < x_shape[0] * N) { y[i] = x[i]; }
+
+before '//@ source' there may also be '//@ init 0' (what every output begins with), '//@ atomic_outputs' and
+'//@ header' with helper functions
 """
 
 

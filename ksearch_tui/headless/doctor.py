@@ -44,6 +44,10 @@ class Finding:
 
 def doctor(options: argparse.Namespace) -> int:
     """Print the findings; exit 1 when something that the program needs is broken."""
+    if options.selftest:
+        from ksearch_tui.headless.selftest import selftest
+
+        return selftest(options)
     findings = [found for look in _LOOKS for found in look()]
     if options.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))

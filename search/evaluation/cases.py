@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from search.evaluation.correctness import allowed_difference
+from search.evaluation.originals import OriginalFault, run_original
+from search.evaluation.settled import is_settled
 from search.kernels.dtypes import Array
 from search.kernels.expressions import evaluate
 from search.kernels.program import ArraySpec
@@ -20,20 +21,24 @@ Shape = tuple[int, ...]
 Fill = Callable[[np.random.Generator, Shape, float], Array]
 
 _FIRST_SCALE = 128.0
-_SUM_ERROR = 2.0**-20
-_DRAWS = 8
+_NARROW_SCALE = 4.0  # where rounded inputs leave no way to find out how much is settled
+_ORIGINAL_DRAWS = 3  # each runs the original
 _INTEGERS = 100
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Case:
-    """One check: a workload, what kind of inputs, the inputs (storage dtype, read-only) and the right outputs."""
+    """One check: a workload, what kind of inputs, the inputs (storage dtype, read-only) and the right outputs.
+
+    ``compared`` says of an output which elements there is a right answer for; all of one that it doesn't name.
+    """
 
     workload: Workload
     kind: str
     inputs: Mapping[str, Array]
     want: Mapping[str, Array]
+    compared: Mapping[str, Array] = field(default_factory=dict)
 
 
 def _outlier(rng: np.random.Generator, shape: Shape, scale: float) -> Array:
@@ -81,17 +86,81 @@ def make_case(problem: Problem, workload: Workload, kind: str, seed: int) -> Cas
 
     The magnitude of an adversarial kind is halved until the right answer is settled in single precision, so that no
     kernel is refused for rounding that a right one can't avoid.
-    Raises `ProblemError` when the problem's reference fails.
+    Where the reference is a CUDA original, what it leaves unwritten isn't compared. Raises `ProblemError` when the
+    problem's reference fails.
     """
+    if problem.original is not None:
+        return _case_of_original(problem, workload, kind, seed)
+
+    def reference(exact: Mapping[str, Array]) -> dict[str, Array]:
+        return run_reference(problem, workload, exact)
+
     scale = _FIRST_SCALE
     while True:
         rng = np.random.default_rng([seed, *workload.name.encode(), *kind.encode()])
         inputs = fill_inputs(problem, workload, kind, rng, scale)
-        exact = {name: problem.arrays(workload)[name].dtype.decode(array) for name, array in inputs.items()}
-        want = run_reference(problem, workload, exact)
-        if kind not in _SCALED or scale <= 1 or _is_settled(problem, workload, exact, want, rng):
+        exact = _exact(problem, workload, inputs)
+        want = reference(exact)
+        if kind not in _SCALED or scale <= 1 or is_settled(problem, workload, exact, want, rng, reference):
             return Case(workload, kind, inputs, want)
         scale /= 2
+
+
+def _case_of_original(problem: Problem, workload: Workload, kind: str, seed: int) -> Case:
+    """Return the case with the outputs of the CUDA original, which rounds and overflows itself.
+
+    The magnitude of an adversarial kind is halved until the original stays finite, and nearby inputs give nearby
+    outputs: where it isn't right itself, it says nothing about others. Infinities and NaN that stay are not compared.
+    Inputs that the original can't take at all are replaced by random ones.
+    """
+    scale = _first_scale(problem, workload)
+    try:
+        while True:
+            case, finite = _original_at(problem, workload, kind, seed, scale)
+            if kind == RANDOM:
+                return case
+            settled = kind not in _SCALED or scale <= 1 or (finite and _original_is_settled(problem, case, seed))
+            if settled:
+                return case
+            scale /= 2
+    except OriginalFault:
+        if kind == RANDOM:
+            raise
+        return _case_of_original(problem, workload, RANDOM, seed + 1)
+
+
+def _first_scale(problem: Problem, workload: Workload) -> float:
+    """Return the largest magnitude to try; inputs of 16 bits can't be moved by less than they are rounded."""
+    specs = problem.arrays(workload)
+    narrow = any(specs[tensor.name].dtype.name in ("float16", "bfloat16") for tensor in problem.inputs)
+    return _NARROW_SCALE if narrow else _FIRST_SCALE
+
+
+def _original_at(problem: Problem, workload: Workload, kind: str, seed: int, scale: float) -> tuple[Case, bool]:
+    """Return the case at one magnitude, and whether all that the original writes is finite."""
+    rng = np.random.default_rng([seed, *workload.name.encode(), *kind.encode()])
+    inputs = fill_inputs(problem, workload, kind, rng, scale)
+    found = run_original(problem, workload, _exact(problem, workload, inputs))
+    usable = {name: np.isfinite(value) for name, value in found.values.items()}
+    finite = all((usable[name] | ~found.written[name]).all() for name in usable)
+    compared = dict(found.written)
+    if kind != RANDOM:
+        compared = {name: found.written[name] & usable[name] for name in usable}
+    return Case(workload, kind, inputs, found.values, compared), finite
+
+
+def _original_is_settled(problem: Problem, case: Case, seed: int) -> bool:
+    def outputs(exact: Mapping[str, Array]) -> Mapping[str, Array]:
+        values = run_original(problem, case.workload, exact).values
+        return {name: np.where(case.compared[name], value, case.want[name]) for name, value in values.items()}
+
+    exact, rng = _exact(problem, case.workload, case.inputs), np.random.default_rng(seed)
+    return is_settled(problem, case.workload, exact, case.want, rng, outputs, draws=_ORIGINAL_DRAWS)
+
+
+def _exact(problem: Problem, workload: Workload, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    arrays = problem.arrays(workload)
+    return {name: arrays[name].dtype.decode(array) for name, array in inputs.items()}
 
 
 def fill_inputs(
@@ -164,30 +233,3 @@ def run_reference(problem: Problem, workload: Workload, exact: Mapping[str, Arra
 def _outputs(problem: Problem, workload: Workload) -> Iterator[tuple[str, ArraySpec]]:
     arrays = problem.arrays(workload)
     return ((tensor.name, arrays[tensor.name]) for tensor in problem.outputs)
-
-
-def _is_settled(
-    problem: Problem,
-    workload: Workload,
-    exact: Mapping[str, Array],
-    want: Mapping[str, Array],
-    rng: np.random.Generator,
-) -> bool:
-    """Whether the rounding of float32 sums could move the answer by at most half the tolerance, in each of some draws.
-
-    A sum of some hundred terms is off by about 16 roundings of 2^-24. Scaling each half of a row by 1 + 2^-20 or
-    1 - 2^-20 has the same effect on a sum along the row, and on a difference between an element and such a sum.
-    """
-    for _ in range(_DRAWS):
-        nudged = dict(exact)
-        for name, array in exact.items():
-            if array.ndim and array.dtype.kind == "f":
-                half = 2 * np.arange(array.shape[-1]) // array.shape[-1]
-                signs = rng.choice((-1.0, 1.0), (*array.shape[:-1], 2))
-                nudged[name] = array * (1 + _SUM_ERROR * signs)[..., half]
-        moved = run_reference(problem, workload, nudged)
-        for name, spec in _outputs(problem, workload):
-            half_allowed = 0.5 * allowed_difference(want[name], problem.tolerance[spec.dtype.name])
-            if not (np.abs(moved[name] - want[name]) <= half_allowed).all():
-                return False
-    return True

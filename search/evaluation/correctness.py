@@ -52,17 +52,19 @@ def allowed_difference(want: Array, tolerance: Tolerance) -> Array:
     return np.broadcast_to(tolerance.atol + tolerance.rtol * scale, want.shape)
 
 
-def compare(got: Array, want: Array, dtype: DType, tolerance: Tolerance) -> Comparison:
-    """Compare ``got`` (storage of ``dtype``) with ``want`` (float64, the same shape).
+def compare(got: Array, want: Array, dtype: DType, tolerance: Tolerance, compared: Array | None = None) -> Comparison:
+    """Compare ``got`` (storage of ``dtype``) with ``want`` (float64, the same shape), where ``compared`` is true.
 
     Where ``want`` is NaN or infinite, ``got`` must be the same. A value that ``dtype`` can't hold, such as 1e6 in
     float16, counts as the infinity that it rounds to.
     """
     have = dtype.decode(got).astype(np.float64)
     target = want
+    if compared is not None:
+        have, target = np.where(compared, have, 0.0), np.where(compared, target, 0.0)
     if dtype.floating:
-        rounded = dtype.decode(dtype.encode(want))
-        target = np.where(np.isinf(rounded), rounded, want)
+        rounded = dtype.decode(dtype.encode(target))
+        target = np.where(np.isinf(rounded), rounded, target)
     allowed = allowed_difference(target, tolerance)
     same = (have == target) | (np.isnan(have) & np.isnan(target))
     with np.errstate(invalid="ignore"):

@@ -19,10 +19,10 @@ from search.evaluation.limits import DEFAULT_LIMITS, Limits
 from search.evaluation.record import FAILED, PASSED, Evaluation, Failure, WorkloadTime
 from search.evaluation.timing import roofline_seconds, time_workload, workload_time
 from search.evaluation.watching import failing, suspicion, watch, workloads_to_watch
-from search.kernels.dtypes import Array
+from search.kernels.dtypes import Array, DType
 from search.kernels.program import BoundProgram, Program, ProgramError, bind
 from search.problems.definition import Problem, Workload
-from translator.metal_lint import lint
+from translator.metal_lint import Launch, Rule, Surroundings, lint
 
 Progress = Callable[[str], None]
 
@@ -94,6 +94,8 @@ class _Trial:
     worst_error: float = 0.0
     compile_seconds: float = 0.0
     watched: dict[str, Checked] = field(default_factory=dict)
+    doubt: str = ""
+    """What the lint suspects of the launch: told when the outputs are wrong."""
 
     def run(self) -> None:
         """Take the stages in order, cheapest first; raise `_Refused` at the first that fails."""
@@ -126,10 +128,20 @@ class _Trial:
             self.bound[workload.name] = bound
 
     def lint(self) -> None:
-        for step in self.program.passes:
-            for finding in lint(step.source, step.header):
+        for number, step in enumerate(self.program.passes):
+            for finding in lint(step.source, step.header, self.around(number)):
                 if finding.severity == "error":
                     raise _Refused(_at_line("lint", finding.message, step.name, finding.line, finding.in_header))
+                if finding.rule == Rule.GRID_IN_BLOCKS:
+                    self.doubt = self.doubt or finding.message
+
+    def around(self, number: int) -> Surroundings:
+        """Return the arrays of a pass and its launch under each workload that isn't hidden."""
+        visible = [workload.name for workload in self.problem.workloads if not workload.hidden]
+        steps = [self.bound[name].passes[number] for name in visible]
+        launches = (Launch(step.grid, step.threadgroup, _as_metal(step.template)) for step in steps)
+        step = self.program.passes[number]
+        return Surroundings(step.inputs, step.outputs, tuple(launches))
 
     def compile(self) -> None:
         self.progress("compiling")
@@ -160,7 +172,7 @@ class _Trial:
                 self.watch(case)
             except _Refused as explanation:
                 return explanation
-        if name in self.watched and (reason := suspicion(self.watched[name])):
+        if reason := (suspicion(self.watched[name]) if name in self.watched else "") or self.doubt:
             told = f"{refused.failure.message}; perhaps because {reason}"
             return _Refused(replace(refused.failure, message=told))
         return refused
@@ -173,17 +185,34 @@ class _Trial:
         for name, want in case.want.items():
             dtype = specs[name].dtype
             tolerance = self.problem.tolerance[dtype.name]
-            again = compare(second[name], dtype.decode(first[name]).astype(np.float64), dtype, tolerance)
+            compared = case.compared.get(name)
+            again = compare(second[name], dtype.decode(first[name]).astype(np.float64), dtype, tolerance, compared)
             if again.mismatch:
                 summary = (
                     f"two runs on the same inputs differ in '{name}': is a barrier missing, or an element unwritten?"
                 )
                 raise _refusal(case, "nondeterministic", summary, again.mismatch.describe(name))
-            found = compare(first[name], want, dtype, tolerance)
+            found = compare(first[name], want, dtype, tolerance, compared)
             self.worst_error = max(self.worst_error, found.error)
             if found.mismatch:
                 summary = f"'{name}' is wrong, by up to {found.error:.3g} times the tolerance"
                 raise _refusal(case, "correctness", summary, found.mismatch.describe(name))
+        if case.kind == RANDOM and (watched := self.watched.get(case.workload.name)) and watched.complete:
+            self.check_other_order(case, watched)
+
+    def check_other_order(self, case: Case, watched: Checked) -> None:
+        """Check what the watched run computed: its threads ran in another order than those of plain runs."""
+        specs = self.problem.arrays(case.workload)
+        for name, got in watched.outputs.items():
+            dtype = specs[name].dtype
+            tolerance = self.problem.tolerance[dtype.name]
+            found = compare(got, case.want[name], dtype, tolerance, case.compared.get(name))
+            if found.mismatch:
+                summary = (
+                    f"'{name}' is right when threads run in the order of their numbers, and wrong in another order: it "
+                    "hangs on which thread comes first, which a GPU does not promise"
+                )
+                raise _refusal(case, "nondeterministic", summary, found.mismatch.describe(name))
 
     def run_once(self, case: Case) -> Mapping[str, Array]:
         with _blame(case.workload):
@@ -203,6 +232,11 @@ class _Trial:
             raise _Refused(failure)
         self.kind, self.on = taken.kind, taken.on
         self.times.append(workload_time(workload, taken, least, baseline))
+
+
+def _as_metal(template: tuple[tuple[str, int | bool | DType], ...]) -> dict[str, str]:
+    """Return template values as they stand in Metal."""
+    return {name: value.metal if isinstance(value, DType) else str(value).lower() for name, value in template}
 
 
 @contextmanager

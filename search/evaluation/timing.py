@@ -42,8 +42,8 @@ def roofline_seconds(problem: Problem, workload: Workload, profile: HardwareProf
 def time_workload(
     device: Device, problem: Problem, workload: Workload, bound: BoundProgram, inputs: Mapping[str, Array], limit: float
 ) -> tuple[DeviceTime, float]:
-    """Return the time of one run on ``device`` and the seconds of MLX's own call (0.0 where it can't run there)."""
-    if not isinstance(device, TimesBaseline):
+    """Return the time of one run on ``device`` and the seconds of MLX's own call (0.0 where none can run there)."""
+    if not isinstance(device, TimesBaseline) or not problem.baseline_at:
         return device.time(bound, inputs, time_limit=limit), 0.0
     axes, specs = problem.bind_axes(workload), problem.arrays(workload)
     ours, theirs = device.time_beside(

@@ -18,6 +18,8 @@ MOST_ELEMENTS = 1 << 18
 SECONDS = 1.0
 """A checked run that is not done by then tells what it has found so far."""
 
+_CAUSES = {"divergence": 0, "race": 1}
+
 _SEED = 1  # threads in an order that is not that of their numbers, which plain runs have
 
 
@@ -44,9 +46,13 @@ def watch(device: Checking, bound: BoundProgram, case: Case) -> Checked:
 
 
 def failing(found: Checked) -> CheckReport | None:
-    """Return the report that the program fails by: races first, since others follow from them."""
+    """Return the report that the program fails by: one that others follow from, where there is one.
+
+    Threads that miss a barrier go on to what it should have kept apart, which is a race then; and a race leaves
+    indices and values that are wrong for no reason of their own.
+    """
     certain = [report for report in found.reports if report.certain]
-    return min(certain, key=lambda report: report.stage != "race", default=None)
+    return min(certain, key=lambda report: _CAUSES.get(report.stage, len(_CAUSES)), default=None)
 
 
 def suspicion(found: Checked) -> str:

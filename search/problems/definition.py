@@ -1,6 +1,8 @@
 """A problem as data: axes, arrays, tolerances, costs and workloads, read from a folder's ``problem.toml``.
 
-The names of the fields follow FlashInfer-Bench's Definition and Workload.
+The names of the fields follow FlashInfer-Bench's Definition and Workload. The reference is a Python function, or the
+CUDA original (``reference = "original.toml"``, see `search.problems.original`). ``root`` names the Metal file that a
+search starts from.
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from search.kernels.dtypes import DTYPES, DType
 from search.kernels.expressions import ExpressionError, evaluate, names
 from search.kernels.program import ArraySpec, resolve_dtype
+from search.problems.original import Original, read_original
+from search.problems.unfinished import open_question
 
 BUILT_IN = Path(__file__).parent
 
@@ -65,7 +70,11 @@ class Workload:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a kernel must compute, apart from any way to compute it."""
+    """What a kernel must compute, apart from any way to compute it.
+
+    ``original`` is the reference where that is a CUDA source. ``baseline_at`` is "" when nothing in MLX computes the
+    same, ``root`` None when a search starts from a family's own kernel.
+    """
 
     name: str
     title: str
@@ -80,8 +89,10 @@ class Problem:
     workloads: tuple[Workload, ...]
     cuda: tuple[Path, ...]
     reference_at: str
-    baseline_at: str
+    baseline_at: str = ""
     family: str = ""
+    original: Original | None = None
+    root: Path | None = None
 
     def bind_axes(self, workload: Workload) -> dict[str, int]:
         """Return every axis with its value under ``workload``, dtype sizes included as ``sizeof_<variable>``."""
@@ -156,21 +167,28 @@ def load_problem(name_or_folder: str | Path) -> Problem:
             raise ProblemError(f"unknown problem '{text}': {hint} (or give a folder with a problem.toml)")
     path = folder / "problem.toml"
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ProblemError(f"{path}: {error}") from error
+    if question := open_question(text):
+        raise ProblemError(f"{path}:{question.line}: still to be answered: {question.text}")
+    if "answers" in data and "reference" not in data:
+        raise ProblemError(f"{path}: everything is answered: write the problem with: ksearch-tui new {folder}")
     try:
         problem = _problem(folder.resolve(), data)
         _validate(problem)
     except KeyError as error:
         raise ProblemError(f"{path}: {error.args[0]} is missing") from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OSError) as error:
         raise ProblemError(f"{path}: {error}") from error
     return problem
 
 
 def _problem(folder: Path, data: Mapping[str, Any]) -> Problem:
     shared_dtypes = dict(data.get("dtypes", {}))
+    reference = data["reference"]
+    original = read_original(folder / reference, data["axes"]) if reference.endswith(".toml") else None
     return Problem(
         name=data["name"],
         title=data["title"],
@@ -194,9 +212,11 @@ def _problem(folder: Path, data: Mapping[str, Any]) -> Problem:
             for entry in data["workloads"]
         ),
         cuda=tuple(folder / name for name in data.get("cuda", [])),
-        reference_at=data["reference"],
-        baseline_at=data["baseline"],
+        reference_at=reference,
+        baseline_at=data.get("baseline", ""),
         family=data.get("family", ""),
+        original=original,
+        root=folder / data["root"] if "root" in data else None,
     )
 
 
@@ -244,6 +264,29 @@ def _validate(problem: Problem) -> None:
     for path in problem.cuda:
         if not path.is_file():
             raise ProblemError(f"there is no CUDA reference '{path.name}'")
+    if problem.root is not None and not problem.root.is_file():
+        raise ProblemError(f"there is no root program '{problem.root.name}'")
+    if problem.original is not None:
+        _check_original(problem, problem.original)
+
+
+def _check_original(problem: Problem, original: Original) -> None:
+    """Check that every array of the problem has its counterpart, of as many elements, in the CUDA original."""
+    counterparts = {tensor.name: original.inputs.get(tensor.name, "") for tensor in problem.inputs}
+    counterparts |= {tensor.name: original.outputs.get(tensor.name, "") for tensor in problem.outputs}
+    for name, counterpart in counterparts.items():
+        if not counterpart:
+            raise ProblemError(f"'{name}': {problem.reference_at} names nothing of the original for it")
+    plans = {array.name: array for array in original.plan.arrays}
+    for workload in problem.workloads:
+        axes = problem.bind_axes(workload)
+        for name, spec in problem.arrays(workload).items():
+            plan = plans.get(counterparts[name])
+            if plan is not None and (elements := evaluate(plan.extent, axes)) != prod(spec.shape):
+                raise ProblemError(
+                    f"workload '{workload.name}': '{name}' has {prod(spec.shape)} elements, and '{plan.name}' of the "
+                    f"original has {elements}"
+                )
 
 
 def _check_below(tensor: Tensor, dtype: DType, axes: Mapping[str, int], where: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from search.evaluation.cases import ADVERSARIAL, RANDOM, bench_inputs, make_case, plan_cases
 from search.evaluation.correctness import compare
+from search.evaluation.selftest.planted import FOLDER
 from search.kernels.dtypes import DTYPES
 from search.problems.definition import ProblemError, load_problem
 
@@ -70,6 +71,38 @@ def test_kinds_are_what_they_are_called(centre):
     assert x("shifted").min() > 100
     assert (np.sort(x("outlier"), axis=-1)[:, -2] < 10).all()
     assert (x("outlier").max(axis=-1) == 128).all()
+
+
+def test_indices_stay_below_what_they_index_and_some_kinds_have_one_everywhere():
+    problem = load_problem(FOLDER / "histogram")
+    workload = problem.workloads[0]  # 1000 indices of 150 bins
+
+    def ids(kind: str) -> np.ndarray:
+        return make_case(problem, workload, kind, SEED).inputs["ids"]
+
+    assert (ids(RANDOM).min(), ids(RANDOM).max()) == (0, 149)
+    assert {kind: set(ids(kind).tolist()) for kind in ("zeros", "large", "equal")} == {
+        "zeros": {0},
+        "large": {149},
+        "equal": {75},
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('below = "bins"', 'below = "boxes"', "'ids' has the unknown axis 'boxes'"),
+        ('below = "bins"', 'below = "0 * bins"', "'ids' is below 0; for int32 that must be 1 .. 2147483648"),
+        ('below = "bins"', 'below = "2147483649"', "'ids' is below 2147483649; for int32"),
+        ('dtype = "int32"\nbelow', 'dtype = "float32"\nbelow', "'ids' is not of integers, so it can't have 'below'"),
+    ],
+)
+def test_a_limit_of_indices_that_makes_no_sense_is_refused(tmp_path, old: str, new: str, message: str):
+    text = (FOLDER / "histogram" / "problem.toml").read_text()
+    assert old in text
+    (tmp_path / "problem.toml").write_text(text.replace(old, new))
+    with pytest.raises(ProblemError, match=message):
+        load_problem(tmp_path)
 
 
 def test_a_magnitude_that_single_precision_cannot_settle_is_halved(centre):

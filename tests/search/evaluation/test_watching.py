@@ -25,8 +25,8 @@ class WatchingDevice:
 
     name = "python"
 
-    def __init__(self, *reports: CheckReport, right: bool = True) -> None:
-        self.reports, self.right = reports, right
+    def __init__(self, *reports: CheckReport, right: bool = True, right_in_any_order: bool = True) -> None:
+        self.reports, self.right, self.right_in_any_order = reports, right, right_in_any_order
         self.watched = 0
 
     def describe(self) -> str:
@@ -42,7 +42,10 @@ class WatchingDevice:
 
     def check(self, bound: Any, inputs: Mapping[str, Any], *, time_limit: float, seed: int = 0) -> Checked:
         self.watched += 1
-        return Checked(self.reports, {}, True)
+        outputs = dict(self.run(bound, inputs, time_limit=time_limit).outputs)
+        if not self.right_in_any_order:
+            outputs["y"] = outputs["y"][::-1]
+        return Checked(self.reports, outputs, True)
 
     def time(self, bound: Any, inputs: Any, *, time_limit: float) -> DeviceTime:
         return DeviceTime(MODELLED, "apple-m3-max", 1e-3, 1e-3, 1e-3)
@@ -69,6 +72,18 @@ def test_a_report_fails_the_program_at_its_stage_and_line(judge):
 def test_a_race_is_told_before_what_may_follow_from_it(judge):
     assert judge(WatchingDevice(BOUNDS, RACE)).failure.stage == "race"
     assert judge(WatchingDevice(BOUNDS)).failure.stage == "bounds"
+
+
+def test_threads_that_miss_a_barrier_are_told_before_the_race_that_follows(judge):
+    divergence = CheckReport("divergence", "40 threads wait, 24 returned", "centre", line=7)
+    assert judge(WatchingDevice(RACE, divergence)).failure.stage == "divergence"
+
+
+def test_an_answer_that_hangs_on_the_order_of_threads_is_refused(judge):
+    failure = judge(WatchingDevice(right_in_any_order=False)).failure
+    assert failure.stage == "nondeterministic"
+    assert "right when threads run in the order of their numbers, and wrong in another order" in failure.message
+    assert "y[0, 0] is " in failure.message
 
 
 def test_that_watching_ran_out_of_time_says_nothing(judge):

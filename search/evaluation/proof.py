@@ -1,0 +1,183 @@
+"""Whether a translation computes what the CUDA original computes: both run on the simulator, on the same fresh inputs.
+
+The original runs watched, so that its own races and bad indices show: these are finds about the original, and a size at
+which it has one proves nothing. What it leaves unwritten is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiles.hardware import HardwareProfile
+from search.devices.base import CheckReport, KernelFault
+from search.devices.simulator.cuda_device import CudaSimulator
+from search.devices.simulator.device import SimulatorDevice
+from search.evaluation.correctness import Mismatch
+from search.evaluation.originals import unwritten
+from search.kernels.cuda_program import CudaProgram, bind_launches
+from search.kernels.dtypes import Array
+from search.kernels.expressions import evaluate
+from search.kernels.program import ArraySpec, Program, ProgramError, bind
+from search.kernels.translated import arrays_of, program_of
+from translator.launch_plan import LaunchPlan, ScalarPlan
+from translator.translation import NamedArray, Translation
+
+SECONDS = 60.0
+"""The most that one run of one kernel sequence may take."""
+
+SAME: Mapping[str, float] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
+"""How far two evaluations of the same arithmetic may differ, relative to an element and to the root mean square of its
+array: fused differently, or by other approximations of the fast functions. Integers must be equal."""
+
+_INTEGERS = 100
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One launch size: ``original`` and ``translated`` are what watching the two found, ``difference`` says what of the
+    results is not the same ("" if nothing), ``compared`` counts the elements that are.
+
+    ``skipped`` says why the original did not run at this size ("" if it did).
+    """
+
+    axes: Mapping[str, int]
+    original: tuple[CheckReport, ...] = ()
+    translated: tuple[CheckReport, ...] = ()
+    difference: str = ""
+    compared: int = 0
+    skipped: str = ""
+
+    @property
+    def proves(self) -> bool:
+        """Whether both ran well here and agree."""
+        return not self.skipped and not self.faults and not self.difference and self.compared > 0
+
+    @property
+    def faults(self) -> tuple[CheckReport, ...]:
+        """What is certainly wrong with either."""
+        return tuple(report for report in (*self.original, *self.translated) if report.certain)
+
+
+@dataclass(frozen=True)
+class Both:
+    """An original and its translation, ready to run at any size. ``text`` is the original's device code."""
+
+    plan: LaunchPlan
+    text: str
+    translation: Translation
+
+    @property
+    def program(self) -> Program:
+        """The translation as devices run it."""
+        return program_of(self.translation)
+
+
+def prove(
+    both: Both, profile: HardwareProfile, sizes: Iterable[Mapping[str, int]], *, seed: int = 0
+) -> Iterator[Trial]:
+    """Run both at each of ``sizes`` and compare; yields a trial as each is done.
+
+    Raises `KernelFault` (stages ``compile``, ``lint``) when either does not compile.
+    """
+    # One worker: atomics of several blocks then come in one order, so that floating-point sums can be compared.
+    devices = (CudaSimulator(workers=1), SimulatorDevice(profile, workers=1))
+    for number, axes in enumerate(sizes):
+        yield _trial(both, *devices, axes, seed + number)
+
+
+def _trial(
+    both: Both, original_on: CudaSimulator, device: SimulatorDevice, axes: Mapping[str, int], seed: int
+) -> Trial:
+    try:
+        original, given, scalars = draw_inputs(both.plan, both.text, axes, seed)
+    except ProgramError as error:
+        return Trial(axes, skipped=str(error))
+    watched = original_on.check(original, given, time_limit=SECONDS)
+    reports = tuple(watched.reports)
+    if any(report.certain for report in reports) or not watched.complete:
+        return Trial(axes, reports, skipped="" if watched.complete else "watching the original took too long")
+    arrays = arrays_of(both.translation, axes)
+    bound = bind(both.program, arrays, tuple(array.name for array in both.translation.outputs), axes, {})
+    inputs = {
+        array.name: _input(array, arrays[array.name], original, given, scalars) for array in both.translation.inputs
+    }
+    checked = device.check(bound, inputs, time_limit=SECONDS)
+    difference, compared = "", 0
+    for array in both.translation.outputs:
+        if array.name in checked.outputs:
+            want = watched.outputs[array.origin]
+            found, count = _compare(array.name, checked.outputs[array.name], want, arrays[array.name])
+            difference, compared = difference or found, compared + count
+    return Trial(axes, reports, tuple(checked.reports), difference, compared)
+
+
+def draw_inputs(
+    plan: LaunchPlan, text: str, axes: Mapping[str, int], seed: int
+) -> tuple[CudaProgram, dict[str, Array], dict[str, float]]:
+    """Return the original bound to ``axes``, a fresh value for each array that it is given, and its scalars by name.
+
+    Raises `ProgramError` for sizes that the host would not launch.
+    """
+    rng = np.random.default_rng(seed)
+    scalars = {entry.name: _scalar(entry, rng) for entry in plan.scalars}
+    original = bind_launches(plan, text, axes, scalars)
+    return original, {spec.name: _random(plan, spec, axes, rng) for spec in original.given}, scalars
+
+
+def _scalar(entry: ScalarPlan, rng: np.random.Generator) -> float:
+    return float(entry.value.rstrip("fFlL")) if entry.value else float(rng.uniform(0.25, 1.5))
+
+
+def _random(plan: LaunchPlan, spec: ArraySpec, axes: Mapping[str, int], rng: np.random.Generator) -> Array:
+    """Return fresh values in storage dtype; indices stay below what the plan says."""
+    if spec.dtype.floating:
+        return spec.dtype.encode(rng.standard_normal(spec.shape))
+    entry = next(entry for entry in plan.arrays if entry.name == spec.name)
+    below = 2 if spec.dtype.name == "bool" else evaluate(entry.below, axes) if entry.below else _INTEGERS
+    return spec.dtype.encode(rng.integers(max(1, below), size=spec.shape))
+
+
+def _input(
+    array: NamedArray,
+    spec: ArraySpec,
+    original: CudaProgram,
+    given: Mapping[str, Array],
+    scalars: Mapping[str, float],
+) -> Array:
+    if array.origin in given:
+        return given[array.origin].reshape(spec.shape)
+    if array.origin in scalars:
+        return spec.dtype.encode(np.array(scalars[array.origin]))
+    zeroed = next((entry for entry in original.arrays if entry.spec.name == array.origin), None)
+    if zeroed is None:
+        raise KernelFault("launch", f"the translation reads '{array.name}', which the original is not given")
+    return spec.dtype.encode(np.zeros(spec.shape))
+
+
+def _compare(name: str, got: Array, want: Array, spec: ArraySpec) -> tuple[str, int]:
+    """Return how the two differ ("" if they don't), and how many elements the original wrote."""
+    have, goal = got.reshape(-1), want.reshape(-1)
+    written = ~unwritten(goal)
+    if have.size != goal.size:
+        return f"'{name}' has {have.size} elements, and the original's has {goal.size}", 0
+    target = spec.dtype.decode(goal[written]).astype(np.float64)
+    result = spec.dtype.decode(have[written]).astype(np.float64)
+    mismatch = _mismatch(result, target, np.flatnonzero(written), SAME.get(spec.dtype.name, 0.0))
+    return (mismatch.describe(name) if mismatch else ""), target.size
+
+
+def _mismatch(got: Array, want: Array, indices: Array, share: float) -> Mismatch | None:
+    """Return the first of the elements (at ``indices`` of the array) that differ by more than ``share`` allows."""
+    finite = want[np.isfinite(want)]
+    scale = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+    with np.errstate(invalid="ignore"):
+        allowed = share * (np.abs(want) + scale)
+        same = (got == want) | (np.isnan(got) & np.isnan(want)) | (np.abs(got - want) <= allowed)
+    if same.all():
+        return None
+    at = int(np.argmin(same))
+    wrong = int((~same).sum())
+    return Mismatch((int(indices[at]),), float(got[at]), float(want[at]), float(allowed[at]), wrong, want.size)
