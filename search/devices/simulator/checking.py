@@ -12,28 +12,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from search.devices.base import CheckReport, KernelFault
+from search.devices.simulator.trails import lines_of, parting, where
 from search.devices.simulator.unit import Unit
 from search.kernels.program import ArraySpec, BoundPass
 
 MAX_FINDINGS = 64
 SIMD_WIDTH = 32
 
-_RACE, _OUTSIDE, _UNWRITTEN, _MISALIGNED, _ABSENT_LANE, _PARTIAL = 1, 2, 3, 4, 5, 6
+_RACE, _OUTSIDE, _UNWRITTEN, _MISALIGNED, _ABSENT_LANE, _PARTIAL, _RETURNED, _NAMED, _INDEX = range(1, 10)
 _WRITE_WRITE, _WRITE_READ = 0, 1
 _HEAD = struct.Struct("<3Q")
 _FINDING = struct.Struct("<9Q2q8Q40s")
+_INDEXED = re.compile(r"\b([A-Za-z_]\w*)\s*\[")
+_SHARED = re.compile(r"\bthreadgroup\b[^;{}()=*&]*;")
 _LOOP = re.compile(r"\b(for|while|do)\b")
 FINDINGS_BYTES = _HEAD.size + MAX_FINDINGS * _FINDING.size
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding as the runner left it; lines are those of the compiled text, positions are numbers."""
+    """One finding as the runner left it: places are trails of lines of the compiled text, positions are numbers."""
 
     kind: int
     step: int
-    line: int
-    other_line: int
+    place: int
+    other_place: int
     thread: int
     other_thread: int
     group: int
@@ -50,6 +53,16 @@ class Finding:
     settled: int
     unfenced: int
     name: str
+
+    @property
+    def line(self) -> int:
+        """Line of the compiled text that it happened in."""
+        return lines_of(self.place)[0]
+
+    @property
+    def other_line(self) -> int:
+        """Line of the earlier access of a race."""
+        return lines_of(self.other_place)[0]
 
     @property
     def harmless(self) -> bool:
@@ -83,14 +96,17 @@ def reports_of(
 ) -> tuple[CheckReport, ...]:
     """Return each finding in words; ``arrays`` are numbered as in the job.
 
-    What a race lets be read before it is written is told as the race alone.
+    What a race lets be read before it is written is told as the race alone, an index past an array's type as the access
+    past the array, if it was one.
     """
     found = [finding for finding in findings.found if finding.step < len(steps)]
+    outside = {(entry.step, entry.line) for entry in found if entry.kind == _OUTSIDE}
     raced = {(entry.step, line) for entry in found if entry.kind == _RACE for line in (entry.line, entry.other_line)}
     return tuple(
         _Writer(finding, steps[finding.step], units[finding.step], arrays).report()
         for finding in found
-        if finding.kind != _UNWRITTEN or (finding.step, finding.line) not in raced
+        if (finding.kind, (finding.step, finding.line) in raced) != (_UNWRITTEN, True)
+        and (finding.kind, (finding.step, finding.line) in outside) != (_INDEX, True)
     )
 
 
@@ -109,6 +125,9 @@ class _Writer:
             _MISALIGNED: self._misaligned,
             _ABSENT_LANE: self._absent_lane,
             _PARTIAL: self._partial,
+            _INDEX: self._index,
+            _RETURNED: self._returned,
+            _NAMED: self._named,
         }
         stage, message = words[self.finding.kind]()
         place = self.unit.locate(self.finding.line)
@@ -121,14 +140,20 @@ class _Writer:
             in_header=place[1] if place else False,
             other_line=other[0] if other else None,
             other_in_header=other[1] if other else False,
-            certain=self.finding.kind != _ABSENT_LANE and not self.finding.harmless,
+            certain=self._certain(),
         )
+
+    def _certain(self) -> bool:
+        """Whether it is an error whatever came of it."""
+        if self.finding.kind == _INDEX:
+            return not self._indexed_shared()
+        return self.finding.kind not in (_ABSENT_LANE, _RETURNED) and not self.finding.harmless
 
     def _race(self) -> tuple[str, str]:
         found = self.finding
         earlier = "reads" if found.detail not in (_WRITE_WRITE, _WRITE_READ) else "writes"
         later = "reads" if found.detail == _WRITE_READ else "writes"
-        here, there = self._line(found.line), self._line(found.other_line)
+        here, there = self._line(found.place), self._line(found.other_place)
         apart = found.group != found.other_group
         if apart:
             who = f"{self._thread(found.other_thread, found.other_group)} {earlier} it{there}, "
@@ -167,12 +192,13 @@ class _Writer:
             return f"The threadgroup_barrier{self._line(found.unfenced)} does not order {kind} memory: give it {flag}."
         x, y, z = self.step.threadgroup
         barrier = "simdgroup_barrier" if shared and x * y * z <= SIMD_WIDTH else "threadgroup_barrier"
-        if found.line == found.other_line:
+        first, second = parting(found.other_place, found.place)
+        if first == second:
             if found.detail == _WRITE_WRITE:
                 return "Let one thread write it, or give each thread its own element."
             return f"Read into a variable, put {barrier}({flag}) there, and write after it."
-        low, high = sorted((found.other_line, found.line))
-        cure = f"Put {barrier}({flag}){self._line(low, ' between')} and{self._line(high, '')}"
+        low, high = sorted((first, second))
+        cure = f"Put {barrier}({flag}){self._line(low, 'between')} and{self._line(high, '')}"
         if self._loops(low):
             cure += ", or at the end of the loop around them"
         if found.thread // SIMD_WIDTH == found.other_thread // SIMD_WIDTH and barrier == "threadgroup_barrier":
@@ -193,10 +219,10 @@ class _Writer:
         if not found.array_bytes:
             return (
                 "bounds",
-                f"{self._thread()} {verb} memory of no array{self._line(found.line)}{self._text(found.line)}",
+                f"{self._thread()} {verb} memory of no array{self._line(found.place)}{self._text(found.line)}",
             )
         size = found.array_bytes // self._element_bytes()
-        who = f"{self._thread(found.thread, found.group)} {verb} {self._element()}{self._line(found.line)}"
+        who = f"{self._thread(found.thread, found.group)} {verb} {self._element()}{self._line(found.place)}"
         hint = "Compare the index with the size before the access."
         if found.array < 0:
             return "bounds", f"{who}; it has {size} elements{self._text(found.line)}. {hint}"
@@ -205,9 +231,28 @@ class _Writer:
         what = "input" if spec.name in {entry.name for entry in self.step.inputs} else "array"
         return "bounds", f"{who}; the {what} has {size} elements ({shape}){self._text(found.line)}. {hint}"
 
+    def _index(self) -> tuple[str, str]:
+        found = self.finding
+        kind = found.name.strip("'").replace(" [", "[")
+        what = f"{self._thread(found.thread, found.group)} uses the index {found.byte} of {self._array()}`{kind}`"
+        end = f"{self._line(found.place)}{self._text(found.line)}."
+        if self._indexed_shared():
+            return "bounds", f"{what}{end} What lies there is the next row: right if that is what is meant."
+        return "bounds", f"{what}{end} Nothing of it lies there: compare the index with the size before."
+
+    def _array(self) -> str:
+        arrays = {spec.name for spec in (*self.step.inputs, *self.step.outputs)}
+        names = set(_INDEXED.findall(self._row(self.finding.line))) - arrays
+        return f"'{names.pop()}', a " if len(names) == 1 else "a "
+
+    def _indexed_shared(self) -> bool:
+        """Whether the line indexes an array in threadgroup memory, whose rows lie one behind the other."""
+        shared = {name for text in _SHARED.findall(self.step.source) for name in _INDEXED.findall(text)}
+        return bool(shared & set(_INDEXED.findall(self._row(self.finding.line))))
+
     def _unwritten(self) -> tuple[str, str]:
         found = self.finding
-        what = f"{self._element()}{self._line(found.line)}"
+        what = f"{self._element()}{self._line(found.place)}"
         return "uninitialised", (
             f"{self._thread(found.thread, found.group)} reads {what}, which no thread of its threadgroup has written: "
             f"threadgroup memory begins with any contents{self._text(found.line)}. "
@@ -216,7 +261,7 @@ class _Writer:
 
     def _misaligned(self) -> tuple[str, str]:
         found = self.finding
-        what = f"{found.detail} bytes at once at {self._element()}{self._line(found.line)}"
+        what = f"{found.detail} bytes at once at {self._element()}{self._line(found.place)}"
         return "misaligned", (
             f"{self._thread(found.thread, found.group)} accesses {what}, "
             f"which is no multiple of {found.detail} bytes into memory{self._text(found.line)}. "
@@ -225,10 +270,10 @@ class _Writer:
 
     def _absent_lane(self) -> tuple[str, str]:
         found = self.finding
-        what = f"the value of lane {found.detail}{self._line(found.line)}"
+        what = f"the value of lane {found.detail}{self._line(found.place)}"
         return "divergence", (
-            f"lane {found.thread % SIMD_WIDTH} takes {what}, but that lane is elsewhere "
-            f"(another branch): what comes is undefined{self._text(found.line)}. "
+            f"lane {found.thread % SIMD_WIDTH} takes {what}, but that lane {self._gone(found.detail)}: "
+            f"what comes is undefined{self._text(found.line)}. "
             "Let all lanes reach the operation, and choose afterwards."
         )
 
@@ -236,25 +281,56 @@ class _Writer:
         found = self.finding
         active, live = found.detail.bit_count(), found.other_thread.bit_count()
         absent = next(lane for lane in range(SIMD_WIDTH) if not found.detail >> lane & 1)
-        gone = "has returned or never was" if not found.other_thread >> absent & 1 else "is elsewhere (another branch)"
         return "divergence", (
-            f"{active} lanes of simdgroup {found.thread // SIMD_WIDTH} reach the operation{self._line(found.line)}, "
-            f"{live} are alive; lane {absent} {gone}{self._text(found.line)}. "
+            f"{active} lanes of simdgroup {found.thread // SIMD_WIDTH} reach the operation{self._line(found.place)}, "
+            f"{live} are alive; lane {absent} {self._gone(absent)}{self._text(found.line)}. "
             "Every lane of the simdgroup must reach it."
         )
 
-    def _line(self, line: int, preposition: str = " in") -> str:
-        place = self.unit.locate(line)
-        if place is None:
-            return ""
-        return f"{preposition} line {place[0]}{' of the header' if place[1] else ''}"
+    def _gone(self, lane: int) -> str:
+        """Say where a lane is that takes no part."""
+        lives = self.finding.other_thread >> lane & 1
+        return "is elsewhere (another branch)" if lives else "has returned or never was"
+
+    def _returned(self) -> tuple[str, str]:
+        found = self.finding
+        return "divergence", (
+            f"threads wait at the threadgroup_barrier{self._line(found.place)} and {found.detail} others never come: "
+            f"thread {found.other_thread}, for one, had returned before it{self._text(found.line)}. CUDA's hardware "
+            "takes them for arrived, other GPUs may wait forever: let every thread reach it and guard the work instead."
+        )
+
+    def _named(self) -> tuple[str, str]:
+        found = self.finding
+        warp, lane = divmod(found.thread, SIMD_WIDTH)
+        who = f"lane {lane} of simdgroup {warp}"
+        if not found.detail >> lane & 1:
+            return "divergence", (
+                f"{who} calls this{self._line(found.place)} with a mask that does not name it{self._text(found.line)}. "
+                "Name every lane that calls it."
+            )
+        absent = found.detail & ~found.other_thread
+        first = next(lane for lane in range(SIMD_WIDTH) if absent >> lane & 1)
+        return "divergence", (
+            f"the mask of {who} names {found.detail.bit_count()} live lanes{self._line(found.place)}, and "
+            f"{absent.bit_count()} of them do not come: lane {first}, for one, is elsewhere (another branch)"
+            f"{self._text(found.line)}. The result is undefined: let all named lanes reach it, or name those that do."
+        )
+
+    def _line(self, trail: int, preposition: str = "in") -> str:
+        return where(self.unit, trail, preposition)
 
     def _text(self, line: int) -> str:
+        row = self._row(line)
+        return f": `{row}`" if row else ""
+
+    def _row(self, line: int) -> str:
+        """Return the kernel's text in ``line``."""
         place = self.unit.locate(line)
         if place is None:
             return ""
         rows = (self.step.header if place[1] else self.step.source).split("\n")
-        return f": `{rows[place[0] - 1].strip()}`" if place[0] <= len(rows) else ""
+        return rows[place[0] - 1].strip() if place[0] <= len(rows) else ""
 
     def _thread(self, thread: int | None = None, group: int | None = None) -> str:
         number = self.finding.thread if thread is None else thread

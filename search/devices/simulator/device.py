@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from profiles.counts import PassCounts
 from profiles.hardware import HardwareProfile
 from profiles.roofline import modelled_pass
-from search.devices.base import MODELLED, Checked, DeviceTime, DeviceUnavailable, PassTime, RunResult
-from search.devices.simulator.checking import report_of
+from search.devices.base import MODELLED, Checked, DeviceTime, PassTime, RunResult
+from search.devices.simulator.builds import build_unit, built_runner
 from search.devices.simulator.counting import pass_counts, registers_per_thread
-from search.devices.simulator.diagnostics import compile_fault
-from search.devices.simulator.job import Limits, Outcome, run_job
+from search.devices.simulator.job import Limits, Outcome, checked_run, run_job
 from search.devices.simulator.screening import screen
-from search.devices.simulator.toolchain import (
-    CHECKED,
-    COUNTED,
-    FAST,
-    CompileError,
-    build_kernel,
-    build_runner,
-    find_compiler,
-    frame_bytes,
-)
+from search.devices.simulator.toolchain import CHECKED, COUNTED, FAST, find_compiler, frame_bytes
 from search.devices.simulator.unit import Unit, unit_of
 from search.kernels.dtypes import Array
 from search.kernels.program import BoundPass, BoundProgram
@@ -50,7 +39,7 @@ class SimulatorDevice:
     def compile(self, bound: BoundProgram) -> None:
         """Compile every pass; raise `KernelFault` (stage ``compile``) with the kernel's own line. Repeats are free."""
         for step in bound.passes:
-            _build(step, _unit(step), FAST)
+            build_unit(_unit(step), FAST, step.name)
 
     def run(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float) -> RunResult:
         """Run once on ``inputs`` (storage dtype) with outputs poisoned and guarded; raise `KernelFault` on failure."""
@@ -82,12 +71,7 @@ class SimulatorDevice:
 
     def check(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float, seed: int = 0) -> Checked:
         """Run once, every access watched, threads in an order that ``seed`` chooses (0: that of their numbers)."""
-        outcome = self._job(bound, inputs, time_limit, seed=seed)
-        reports = outcome.reports
-        if outcome.fault:
-            reports = (*reports, report_of(outcome.fault))
-        complete = not outcome.fault and outcome.findings.groups_run == outcome.findings.groups
-        return Checked(reports, {name: outcome.arrays[name] for name in bound.results}, complete)
+        return checked_run(self._job(bound, inputs, time_limit, seed=seed), bound.results)
 
     def close(self) -> None:
         """Nothing outlives a call: each run is a process that has ended."""
@@ -103,7 +87,7 @@ class SimulatorDevice:
     ) -> Outcome:
         units = tuple(_unit(step) for step in bound.passes)
         how = CHECKED if seed is not None else COUNTED if budget else FAST
-        libraries = tuple(_build(step, unit, how) for step, unit in zip(bound.passes, units, strict=True))
+        libraries = tuple(build_unit(unit, how, step.name) for step, unit in zip(bound.passes, units, strict=True))
         limits = Limits(
             seconds=time_limit,
             workers=self.workers,
@@ -113,26 +97,9 @@ class SimulatorDevice:
             budget=budget,
             seed=seed,
         )
-        return run_job(_runner(), bound, units, libraries, inputs, limits)
+        return run_job(built_runner(), bound, units, libraries, inputs, limits)
 
 
 def _unit(step: BoundPass) -> Unit:
     screen(step)
     return unit_of(step)
-
-
-def _build(step: BoundPass, unit: Unit, how: str) -> Path:
-    try:
-        return build_kernel(unit.text, how)
-    except CompileError as error:
-        raise compile_fault(str(error), unit, step.name) from error
-
-
-def _runner() -> Path:
-    try:
-        return build_runner()
-    except CompileError as error:
-        why = next((line for line in str(error).splitlines() if "error" in line), "no reason given")
-        raise DeviceUnavailable(
-            f"the simulator's own program does not compile with {find_compiler().version}: {why}"
-        ) from error

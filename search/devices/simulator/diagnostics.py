@@ -19,7 +19,10 @@ _WORDS = (
     (re.compile(r"\b_Float16\b"), "half"),
     (re.compile(r"\bvec<(\w+), ([234])>"), r"\1\2"),
     (re.compile(r" \[-W[\w=+-]*\]"), ""),
-    (re.compile(r", uint ksr_line\b|, unsigned int\)(?=')"), ""),
+    (re.compile(r".*\bconver.*\bksr_called\b.*"), "too many arguments"),
+    # What the simulator added to a function's parameters.
+    (re.compile(r"(, )?\b(uint ksr_line|(ksr_called|ksr_u64) ksr_at)\b(?=\))"), ""),
+    (re.compile(r"(, )?\b(ksr_called|ksr_u64)\b(?=\))"), ""),
 )
 
 

@@ -5,6 +5,7 @@ Line by line the text stays where it was, so that a compiler's message names the
 - Address-space words go; ``threadgroup float tile[64];`` becomes storage that every threadgroup has of its own.
 - ``1.0`` is a float in Metal, ``1.0h`` a half.
 - A swizzle (``v.xz``) becomes a call, one to read and one to assign to.
+- Helpers that are called from several places note where (see calls.py).
 - Includes of Metal's own library go; what the simulator has no meaning for is refused (see refused.py).
 
 That the text reaches for nothing outside of a kernel was seen to before (see screening.py).
@@ -15,6 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from search.devices.simulator.calls import NO_CALLS, Calls, note_calls
 from search.devices.simulator.refused import function_pointer_at, refusal_of
 from search.devices.simulator.tokens import Token, closing, following, join, preceding, tokenize
 
@@ -24,8 +26,12 @@ _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 _COMPONENT = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/="})
+STORAGE = "KSR_THREADGROUP"
+"""What stands, in the translated text, once for each variable in threadgroup memory."""
+
 _STORAGE = (
-    "using ksr_type_{name} = {kind}{extents}; {alignment} KSR_THREADGROUP ksr::room<ksr_type_{name}> ksr_tg_{name}; "
+    f"using ksr_type_{{name}} = {{kind}}{{extents}}; {{alignment}} {STORAGE} "
+    "ksr::room<ksr_type_{name}> ksr_tg_{name}; "
     'auto& {name} = ksr::threadgroup(ksr_tg_{name}, "{name}")'
 )
 _DECLARATION_WORDS = frozenset({"const", "volatile", "struct", "typename"})
@@ -50,23 +56,36 @@ class _Declaration:
     end: int
 
 
-def translate(text: str, *, in_kernel: bool, beside: str = "") -> str:
+def translate(text: str, *, in_kernel: bool, beside: str = "", calls: Calls = NO_CALLS) -> str:
     """Return ``text`` as C++ with the same lines.
 
     ``in_kernel`` says whether threadgroup storage is allowed here; ``beside`` is the kernel's other text (its header),
-    whose structs may have members with names like swizzles.
+    whose structs may have members with names like swizzles; ``calls`` are those of both texts.
     """
     tokens = tokenize(text)
     _refuse(tokens)
     _drop_includes(tokens)
-    _check_brackets(tokens)
+    check_brackets(tokens)
     _threadgroup_storage(tokens, in_kernel)
     _address_spaces(tokens)
     _swizzles(tokens, _members(tokens) | _members(tokenize(beside)))
     for token in tokens:
         if token.kind == "number":
             token.text = _literal(token.text)
+    note_calls(tokens, calls)
     return join(tokens)
+
+
+def storage_in(text: str) -> tuple[tuple[str, int], ...]:
+    """Return the variables in threadgroup memory that ``text`` declares, each with its line."""
+    tokens = tokenize(text)
+    found: dict[str, int] = {}
+    for index, token in enumerate(tokens):
+        if token.text == "threadgroup" and token.kind == "name" and not token.directive:
+            begin = _statement_begin(tokens, index)
+            declaration = _declaration(tokens, begin) if begin >= 0 else None
+            found |= {name: token.line for name, _ in declaration.names} if declaration else {}
+    return tuple(found.items())
 
 
 def _refuse(tokens: list[Token]) -> None:
@@ -86,7 +105,7 @@ def _drop_includes(tokens: list[Token]) -> None:
                 _drop_include(tokens, index)
 
 
-def _check_brackets(tokens: list[Token]) -> None:
+def check_brackets(tokens: list[Token]) -> None:
     """Refuse text that would end, or swallow, what is written around it."""
     open_ones: list[Token] = []
     for token in tokens:
@@ -241,22 +260,22 @@ def _declaration(tokens: list[Token], at: int) -> _Declaration | None:
             kind.append(token.text)
         elif token.text == "alignas":
             end = closing(tokens, following(tokens, at))
-            alignment, at = _on_one_line(tokens[at : end + 1]), end
+            alignment, at = on_one_line(tokens[at : end + 1]), end
         elif token.text in _BUILT_IN_WORDS:
             kind.append(token.text)
             named = True
         elif token.kind == "name" and not named and token.text not in ("threadgroup", "static"):
-            end = _end_of_type(tokens, at)
-            kind.append(_on_one_line(tokens[at : end + 1]))
+            end = end_of_type(tokens, at)
+            kind.append(on_one_line(tokens[at : end + 1]))
             named, at = True, end
         elif not token.blank and token.text not in ("threadgroup", "static"):
             break
         at += 1
-    names = _declarators(tokens, at)
+    names = declarators(tokens, at)
     return names and _Declaration(" ".join(kind), alignment, *names)
 
 
-def _declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], ...], int] | None:
+def declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], ...], int] | None:
     """Parse ``a[N], b;`` from ``at``: names with their extents, and where the semicolon is; None if it isn't that."""
     names: list[tuple[str, str]] = []
     while at < len(tokens) and tokens[at].kind == "name":
@@ -264,7 +283,7 @@ def _declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], .
         at = following(tokens, at)
         while at < len(tokens) and tokens[at].text == "[":
             end = closing(tokens, at)
-            extents += _on_one_line(tokens[at : end + 1])
+            extents += on_one_line(tokens[at : end + 1])
             at = following(tokens, end)
         names.append((name.text, extents))
         text = tokens[at].text if at < len(tokens) else ""
@@ -278,11 +297,12 @@ def _declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], .
     return None
 
 
-def _on_one_line(tokens: list[Token]) -> str:
+def on_one_line(tokens: list[Token]) -> str:
+    """Return the text of ``tokens`` with a blank for each comment and newline."""
     return "".join(" " if token.blank else token.text for token in tokens)
 
 
-def _end_of_type(tokens: list[Token], at: int) -> int:
+def end_of_type(tokens: list[Token], at: int) -> int:
     """Return the index of the last token of the (qualified, templated) type name that begins at ``at``."""
     while True:
         after = following(tokens, at)

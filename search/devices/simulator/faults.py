@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass
 
 from search.devices.base import KernelFault
+from search.devices.simulator.dialect import storage_in
+from search.devices.simulator.trails import lines_of, where
 from search.devices.simulator.unit import Unit
 from search.kernels.program import ArraySpec, BoundPass
 
@@ -17,8 +19,8 @@ _OUT_OF_BOUNDS, _OUTSIDE, _THREADGROUP, _STACK, _ARITHMETIC, _ILLEGAL = 1, 2, 3,
 _DIVERGED, _TOO_MUCH_MEMORY, _NOT_LOADED, _OUT_OF_MEMORY = 7, 8, 9, 10
 _REFUSED_CALL = 11
 NO_SANDBOX = 12
+_ASSERTION = 13
 _THREADS_RETURNED = 1
-_SITE_BITS = 6  # a site is a line and, below it, the kind of operation
 _VERBS = {0: "touches", 1: "reads", 2: "writes", 3: "jumps to"}
 
 
@@ -65,16 +67,23 @@ def explain(
     if kind == _DIVERGED:
         return _divergence(detail, unit, name)
     if kind == _TOO_MUCH_MEMORY:
-        return KernelFault(
-            "memory", f"{detail[0]} bytes of threadgroup memory are declared; the limit is {limit}", pass_name=name
-        )
+        return _too_much_memory(detail[0], limit, step)
     if kind == _NOT_LOADED:
         return KernelFault("crash", "the compiled kernel could not be loaded", pass_name=name)
     if kind == _OUT_OF_MEMORY:
         return KernelFault("memory", "this machine has no memory left to run the kernel", pass_name=name)
+    if kind == _ASSERTION:
+        return _assertion(detail, step, unit)
     if kind == _REFUSED_CALL:
         return KernelFault("sandbox", _refused_call(detail), pass_name=name)
     return KernelFault("crash", "the kernel's process ended before the kernel did", pass_name=name)
+
+
+def _too_much_memory(size: int, limit: int, step: BoundPass) -> KernelFault:
+    declared = storage_in(step.source)
+    listed = ", ".join(f"'{name}' in line {line}" for name, line in declared)
+    words = f"{size} bytes of threadgroup memory are declared{f' ({listed})' if listed else ''}; the limit is {limit}"
+    return KernelFault("memory", words, pass_name=step.name, line=declared[0][1] if declared else None)
 
 
 def _bounds(spec: ArraySpec, writable: bool, byte: int, access: int) -> str:
@@ -92,25 +101,27 @@ def _refused_call(detail: tuple[int, ...]) -> str:
     return f"the kernel made the system call {which}: a kernel may compute and nothing else, so its process was ended"
 
 
+def _assertion(detail: tuple[int, ...], step: BoundPass, unit: Unit) -> KernelFault:
+    line, thread, x, y, z = detail[:5]
+    place = unit.locate(line)
+    rows = step.source.split("\n")
+    asserted = f": `{rows[place[0] - 1].strip()}`" if place and place[0] <= len(rows) else ""
+    words = f"an assertion fails in thread {thread} of threadgroup ({x}, {y}, {z}){where(unit, line)}{asserted}"
+    return KernelFault("crash", words, pass_name=step.name, line=place[0] if place else None)
+
+
 def _divergence(detail: tuple[int, ...], unit: Unit, name: str) -> KernelFault:
-    what, site, other_site, waiting, missing, thread, other_thread = detail[:7]
-    place = unit.locate(site >> _SITE_BITS)
+    what, trail, other, waiting, missing, thread, other_thread = detail[:7]
+    place = unit.locate(lines_of(trail)[0])
     line, in_header = place if place else (None, False)
     if what == _THREADS_RETURNED:
         words = (
-            f"{waiting} threads wait at the threadgroup_barrier{_where(unit, site)}, but {missing} returned before it "
+            f"{waiting} threads wait at the threadgroup_barrier{where(unit, trail)}, but {missing} returned before it "
             f"(thread {other_thread} of the threadgroup, for one): every thread must reach a barrier"
         )
     else:
         words = (
-            f"threads wait at two different barriers: thread {thread} of the threadgroup at the one{_where(unit, site)}"
-            f", thread {other_thread} at the one{_where(unit, other_site)}: every thread must reach the same barrier"
+            f"threads wait at two different barriers: thread {thread} of the threadgroup at the one{where(unit, trail)}"
+            f", thread {other_thread} at the one{where(unit, other)}: every thread must reach the same barrier"
         )
     return KernelFault("divergence", words, pass_name=name, line=line, in_header=in_header)
-
-
-def _where(unit: Unit, site: int) -> str:
-    place = unit.locate(site >> _SITE_BITS)
-    if place is None:
-        return ""
-    return f" in line {place[0]} of the header" if place[1] else f" in line {place[0]}"

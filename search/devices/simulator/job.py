@@ -20,11 +20,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from search.devices.base import CheckReport, DeviceUnavailable, KernelFault
+from search.devices.base import Checked, CheckReport, DeviceUnavailable, KernelFault
 from search.devices.simulator.assembly import KIND_SLOTS
-from search.devices.simulator.checking import FINDINGS_BYTES, Findings, read_findings, reports_of
+from search.devices.simulator.checking import FINDINGS_BYTES, Findings, read_findings, report_of, reports_of
 from search.devices.simulator.faults import DONE, FAULT, NO_SANDBOX, REPORT, Report, explain
-from search.devices.simulator.unit import DATA, SHAPE, STRIDES, Buffer, Unit
+from search.devices.simulator.unit import ARGUMENTS, CONSTANT_BELOW, DATA, SHAPE, STRIDES, Buffer, Unit
 from search.kernels.dtypes import DTYPES, Array
 from search.kernels.program import ArraySpec, BoundProgram
 
@@ -36,9 +36,6 @@ POISON = 0xFFD5
 
 INPUT_PADS = 0xFFE6
 """The pads of inputs: another NaN, so that copying what lies past an input to what lies past an output shows."""
-
-CONSTANT_BELOW = 8
-"""Elements from which on MLX gives an input as ``device``, not ``constant``."""
 
 _MAX_ARRAYS, _MAX_PASSES, _MAX_BUFFERS = 256, 32, 64
 _REUSE_DEPTHS = 256
@@ -156,6 +153,13 @@ def run_job(
             raise KernelFault("sandbox", "a kernel wrote over the record of its own run") from error
 
 
+def checked_run(outcome: Outcome, results: tuple[str, ...]) -> Checked:
+    """Return what a checked run came to: the findings, the fault that ended it if one did, and the ``results``."""
+    reports = (*outcome.reports, report_of(outcome.fault)) if outcome.fault else outcome.reports
+    complete = not outcome.fault and outcome.findings.groups_run == outcome.findings.groups
+    return Checked(reports, {name: outcome.arrays[name] for name in results}, complete)
+
+
 def _outcome(
     memory: mmap.mmap,
     in_time: bool,
@@ -217,7 +221,7 @@ def _lay_out(bound: BoundProgram, units: tuple[Unit, ...]) -> dict[Buffer, _Slot
 
 
 def _content_of(buffer: Buffer, array: ArraySpec) -> ArraySpec:
-    if buffer.what == DATA:
+    if buffer.what in (DATA, ARGUMENTS):
         return array
     dtype = DTYPES["int32" if buffer.what == SHAPE else "int64"]
     return ArraySpec(f"{array.name}_{buffer.what}", (len(array.shape),), dtype)
@@ -235,7 +239,7 @@ def _shared_file(size: int) -> IO[bytes]:
 
 
 def _fill(memory: mmap.mmap, slot: _Slot, inputs: Mapping[str, Array], *, zero: bool) -> None:
-    """Write pads, and the contents: an input's values, an output's initial value, or poison.
+    """Write pads, and the contents: the values of what ``inputs`` has, an output's initial value, or poison.
 
     With ``zero`` (only some threadgroups run, and later passes read what others left) zeros, which are safe indices.
     """
@@ -247,7 +251,7 @@ def _fill(memory: mmap.mmap, slot: _Slot, inputs: Mapping[str, Array], *, zero: 
         values = np.array(shape, np.int32)
     elif slot.buffer.what == STRIDES:
         values = np.array(slot.array.strides or _row_strides(shape), np.int64)
-    elif not slot.writable:
+    elif not slot.writable or slot.buffer.array in inputs:
         values = np.ascontiguousarray(inputs[slot.buffer.array], dtype=slot.spec.dtype.storage)
         if values.nbytes != slot.spec.nbytes:
             raise ValueError(f"'{slot.buffer.array}' has shape {values.shape}, not {shape}")
@@ -297,7 +301,13 @@ def _describe(
         lines.append(f"array {slot.offset} {slot.spec.nbytes} {int(slot.writable)} {int(slot.constant)}")
     numbers = {buffer: number for number, buffer in enumerate(slots)}
     for step, unit, library in zip(bound.passes, units, libraries, strict=True):
-        words = [*step.grid, *step.threadgroup, len(unit.buffers), *(numbers[buffer] for buffer in unit.buffers)]
+        words = [
+            *step.grid,
+            *step.threadgroup,
+            unit.dynamic_bytes,
+            len(unit.buffers),
+            *(numbers[buffer] for buffer in unit.buffers),
+        ]
         lines.append(f"pass {' '.join(map(str, words))} {library}")
     return "\n".join([*lines, "end\n"])
 

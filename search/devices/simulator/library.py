@@ -21,7 +21,7 @@ _WRITABLE_CODE = "would have code that it can write to"
 _TOO_LARGE = f"takes more than {MOST_BYTES >> 20} MiB by its global arrays alone: make them smaller"
 _NOT_OURS = "did not become a library of this machine's kind"
 _OWN_PREFIXES = ("ksr_", "_ksr_", "__start_ksr_", "__stop_ksr_")
-_LINKERS_OWN = frozenset({"__mh_dylib_header", "___dso_handle"})
+_LINKERS_OWN = frozenset({"__mh_dylib_header", "___dso_handle", "__bss_start", "_end"})
 
 
 def flaw_of(library: bytes, *, initializers: int) -> str:

@@ -26,11 +26,12 @@ def screen(step: BoundPass) -> None:
             words = f"{name[:60]!r} can't be the name of an array or a template parameter: choose a plain name"
             raise KernelFault("compile", words, pass_name=step.name)
     for text, in_header in ((step.header, True), (step.source, False)):
-        for line, words in chain(reaching_out(text), _own_names(text)):
+        for line, words in chain(reaching_out(text), own_names(text)):
             raise KernelFault("compile", words, pass_name=step.name, line=line, in_header=in_header)
 
 
-def _own_names(text: str) -> Iterator[tuple[int, str]]:
+def own_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the names in ``text`` that are the simulator's: the line from 1, and what is wrong."""
     for match in _OWN_NAMES.finditer(blank_text(text)):
         yield line_of(text, match.start()), f"the name '{match.group()}' is reserved for the simulator"
 

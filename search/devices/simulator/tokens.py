@@ -92,3 +92,18 @@ def closing(tokens: list[Token], at: int) -> int:
             if depth == 0:
                 return index
     return len(tokens)
+
+
+def pairs(tokens: list[Token]) -> dict[int, int]:
+    """Return the other bracket of each round, square and curly one outside of preprocessor lines, by index."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind != "sign" or token.directive or token.text not in "()[]{}":
+            continue
+        if token.text in "([{":
+            opened.append(index)
+        elif opened and _CLOSING[tokens[opened[-1]].text] == token.text:
+            found[index] = opened[-1]
+            found[opened.pop()] = index
+    return found

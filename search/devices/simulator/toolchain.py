@@ -24,6 +24,7 @@ from pathlib import Path
 from search.devices.base import DeviceUnavailable
 from search.devices.simulator.accesses import tell_lines
 from search.devices.simulator.assembly import instrument
+from search.devices.simulator.confinement import readable
 from search.devices.simulator.library import flaw_of
 from search.devices.simulator.screening import smuggled_directive
 
@@ -211,6 +212,8 @@ def _checking_flags() -> list[str]:
     """Return flags that call `runtime/watching.cc` at each access and say which line each instruction comes from."""
     flags = ["-DKSR_CHECKED", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fno-unroll-loops"]
     flags += ["-fsanitize=thread", "-fsanitize=alignment", "-gno-column-info"]
+    # An index past an array that is known to the compiler alone: a private array, a table, a row.
+    flags += ["-fsanitize=array-bounds" if find_compiler().clang else "-fsanitize=bounds"]
     if find_compiler().clang:
         return [*flags, "-gline-tables-only"]
     return [*flags, "-g1", "-gno-variable-location-views", "-fno-schedule-insns2", "-fno-reorder-blocks"]
@@ -219,8 +222,9 @@ def _checking_flags() -> list[str]:
 def build_runner() -> Path:
     """Return the program that runs kernels, compiled once for this machine and compiler; raise `CompileError`."""
     flags = ["-std=c++20", "-O2", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined"]
-    names = ("runner", "job", "scheduler", "counting", "checking", "sandbox", "team")
-    sources = [str(RUNTIME / f"{name}.cc") for name in names]
+    names = ("runner", "job", "kernel", "mapping", "faults", "mathematics", "scheduler", "calls", "team", "sandbox")
+    names_of_modes = ("counted_pass", "counting", "checking", "places")
+    sources = [str(RUNTIME / f"{name}.cc") for name in (*names, *names_of_modes)]
     libraries = [] if sys.platform == "darwin" else ["-ldl", "-lpthread", "-lm"]
     if find_compiler().zig:
         libraries.append("-nostdlib++")
@@ -321,17 +325,47 @@ def _cached(name: str, suffix: str, ingredients: list[str], build: Callable[[Pat
     return path
 
 
+def build_launcher() -> Path:
+    """Return the program that starts a compiler confined, compiled once from our own text; raise `CompileError`."""
+    flags = ["-std=c++20", "-O2", "-fno-exceptions", "-fno-rtti"]
+    flags += ["-nostdlib++"] if find_compiler().zig else []
+
+    def build(folder: Path, result: Path) -> None:
+        _call([*find_compiler().command, *flags, str(RUNTIME / "confine.cc"), "-o", str(result)], folder)
+
+    return _cached("confine", "", flags, build)
+
+
 def _compile(arguments: list[str], folder: Path) -> None:
-    """Call the compiler in ``folder`` with its time, memory and output bounded; raise `CompileError` with what it said.
+    """Call the compiler in ``folder``, confined to it; raise `CompileError` with what it said."""
+    compiler = find_compiler()
+    limits = (COMPILE_CPU_SECONDS, COMPILE_MEMORY_BYTES, COMPILE_FILE_BYTES)
+    reads = (HEADERS, RUNTIME, cache_folder(), *readable(compiler.command))
+    writes = (folder, _own_cache()) if compiler.zig else (folder,)
+    walls = [word for path in reads for word in ("-r", str(path))] + [w for path in writes for w in ("-w", str(path))]
+    _call([str(build_launcher()), *map(str, limits), *walls, "--", *compiler.command, *arguments], folder)
+
+
+def _own_cache() -> Path:
+    """Return the folder for what zig keeps of its own between calls."""
+    folder = cache_folder() / "zig"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _call(command: list[str], folder: Path) -> None:
+    """Run ``command`` in ``folder``; raise `CompileError` with what it said when it fails or takes too long.
 
     It runs in this process's group, so that whoever kills that also ends a compiler at work.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _FOREIGN_VARIABLES}
     environment |= {"LC_ALL": "C", "TMPDIR": str(folder)}
+    if find_compiler().zig:
+        environment |= {"ZIG_GLOBAL_CACHE_DIR": str(_own_cache()), "ZIG_LOCAL_CACHE_DIR": str(_own_cache())}
     with tempfile.TemporaryFile(dir=folder) as said:
         try:
             answer = subprocess.run(
-                ["/bin/sh", "-c", _limits(), "sh", *find_compiler().command, *arguments],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
@@ -344,15 +378,6 @@ def _compile(arguments: list[str], folder: Path) -> None:
         if answer.returncode:
             said.seek(0)
             raise CompileError(_complaint(said.read(_MOST_SAID).decode(errors="replace")))
-
-
-def _limits() -> str:
-    """Return the shell's words that set the limits which the system knows, and then become the compiler."""
-    return (
-        f"ulimit -S -t {COMPILE_CPU_SECONDS}; ulimit -H -t {COMPILE_CPU_SECONDS + 1}; ulimit -c 0; "
-        f"ulimit -f {COMPILE_FILE_BYTES // 512}; ulimit -v {COMPILE_MEMORY_BYTES >> 10} 2> /dev/null; "
-        'exec "$@"'
-    )
 
 
 def _complaint(printed: str) -> str:

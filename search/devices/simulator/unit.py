@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from search.devices.base import KernelFault
-from search.devices.simulator.dialect import DialectError, translate
+from search.devices.simulator.calls import NOTES_CALLS, Calls, calls_of
+from search.devices.simulator.dialect import STORAGE, DialectError, translate
 from search.devices.simulator.generated import GeneratedTextError, Parameter, is_generated, parse_generated
+from search.devices.simulator.spaces import foreign_pointer
 from search.kernels.dtypes import DType
 from search.kernels.program import BoundPass
 
@@ -44,12 +47,15 @@ static inline uint ksr_simdgroups(ksr_uint3 v) { return (v.x * v.y * v.z + KSR_S
 """
 
 
-DATA, SHAPE, STRIDES = "data", "shape", "strides"
+DATA, SHAPE, STRIDES, ARGUMENTS = "data", "shape", "strides", "arguments"
+
+CONSTANT_BELOW = 8
+"""Elements from which on MLX gives an input as ``device``, not ``constant``."""
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """What a kernel gets at one place of its buffer list: an array's data, shape or strides."""
+    """What a kernel gets at one place of its buffer list: an array's data, shape, strides, or a launch's arguments."""
 
     array: str
     what: str = DATA
@@ -65,6 +71,7 @@ class Unit:
     header_lines: int
     source_begins: int
     source_lines: int
+    dynamic_bytes: int = 0  # of threadgroup memory that the launch asks for besides what is declared
 
     def locate(self, line: int) -> tuple[int, bool] | None:
         """Return the line of the kernel's source (or header: True) that ``line`` of the text is, None for neither."""
@@ -82,15 +89,18 @@ def unit_of(step: BoundPass) -> Unit:
     """
     if is_generated(step.source):
         return _unit_of_generated(step)
-    header = _translated(step, step.header, in_header=True)
-    source = _translated(step, step.source, in_header=False, beside=step.header)
+    _refuse_foreign_pointers(step, step.header, step.source)
+    calls = calls_of(step.header, step.source)
+    header = _translated(step, step.header, calls, in_header=True)
+    source = _translated(step, step.source, calls, in_header=False, beside=step.header)
     signature = _signature(step)
     template = " ".join(_template(name, value) for name, value in step.template)
-    before = _PRELUDE + header + "\n" + _opening(signature, template) + "\n"
+    prelude = _prelude(header + source)
+    before = prelude + header + "\n" + _opening(signature, template) + "\n"
     return Unit(
         text=before + source + _ending(signature, source),
         buffers=tuple(signature.buffers),
-        header_begins=_PRELUDE.count("\n") + 1,
+        header_begins=prelude.count("\n") + 1,
         header_lines=header.count("\n") + 1,
         source_begins=before.count("\n") + 1,
         source_lines=source.count("\n") + 1,
@@ -103,15 +113,18 @@ def _unit_of_generated(step: BoundPass) -> Unit:
     except GeneratedTextError as error:
         raise KernelFault("compile", str(error), pass_name=step.name, line=error.line) from error
     signature = _signature_of_generated(step, kernel.parameters)
-    header = _translated(step, kernel.before, in_header=False, in_kernel=False)
+    calls = calls_of(kernel.before, kernel.body)
+    header = _translated(step, kernel.before, calls, in_header=False, in_kernel=False)
     before = header + _opening(signature, " ".join(kernel.template)) + "\n" * kernel.signature_lines
-    body = _translated(step, kernel.body, in_header=False, beside=kernel.before, skipped=before.count("\n"))
+    _refuse_foreign_pointers(step, kernel.before, kernel.body, skipped=before.count("\n"))
+    body = _translated(step, kernel.body, calls, in_header=False, beside=kernel.before, skipped=before.count("\n"))
+    prelude = _prelude(before + body)
     return Unit(
-        text=_PRELUDE + before + body + _ending(signature, body),
+        text=prelude + before + body + _ending(signature, body),
         buffers=tuple(signature.buffers),
         header_begins=0,
         header_lines=0,
-        source_begins=_PRELUDE.count("\n") + 1,
+        source_begins=prelude.count("\n") + 1,
         source_lines=kernel.lines,
     )
 
@@ -136,27 +149,54 @@ class _Signature:
         self.arguments.append(value)
 
 
+def _prelude(translated: str) -> str:
+    return ("#define KSR_CALLS\n" if NOTES_CALLS in translated else "") + _PRELUDE
+
+
 def _opening(signature: _Signature, template: str) -> str:
     return f"static void ksr_body({', '.join(signature.parameters)}) {{ {template}"
 
 
 def _ending(signature: _Signature, body: str) -> str:
-    declared = "ksr::ksr_threadgroup_end - ksr::ksr_threadgroup_begin" if "KSR_THREADGROUP" in body else "0"
+    declared = "ksr::ksr_threadgroup_end - ksr::ksr_threadgroup_begin" if STORAGE in body else "0"
     return (
         "\n}\n"
         "KSR_EXPORT void ksr_kernel(const ksr_thread* ksr_at, void* const* ksr_buffers) {\n"
         f"    ksr_body({', '.join(signature.arguments)});\n"
         "}\n"
         f"KSR_EXPORT unsigned long ksr_threadgroup_bytes() {{ return {declared}; }}\n"
+        "#ifdef KSR_CHECKED\n"  # where zones lie between arrays
+        f"KSR_EXPORT unsigned long ksr_zone_bytes() {{ return {body.count(STORAGE)} * KSR_ZONE_BYTES; }}\n"
+        "#endif\n"
     )
 
 
+def _refuse_foreign_pointers(step: BoundPass, header: str, source: str, skipped: int = 0) -> None:
+    """Refuse a pointer into another address space; ``skipped`` lines come before a whole text's ``source``."""
+    arrays = {spec.name: "device" for spec in step.outputs}
+    for spec in step.inputs:
+        if spec.shape:
+            arrays[spec.name] = "constant" if prod(spec.shape) < CONSTANT_BELOW else "device"
+    if found := foreign_pointer(header, source, arrays):
+        line, in_header, words = found
+        at = line + (0 if in_header else skipped)
+        raise KernelFault("compile", words, pass_name=step.name, line=at, in_header=in_header and not skipped)
+
+
 def _translated(
-    step: BoundPass, text: str, *, in_header: bool, in_kernel: bool | None = None, beside: str = "", skipped: int = 0
+    step: BoundPass,
+    text: str,
+    calls: Calls,
+    *,
+    in_header: bool,
+    in_kernel: bool | None = None,
+    beside: str = "",
+    skipped: int = 0,
 ) -> str:
     """Translate one piece of a text whose first ``skipped`` lines come before it."""
     try:
-        return translate(text, in_kernel=not in_header if in_kernel is None else in_kernel, beside=beside)
+        allowed = not in_header if in_kernel is None else in_kernel
+        return translate(text, in_kernel=allowed, beside=beside, calls=calls)
     except DialectError as error:
         line = error.line + skipped
         raise KernelFault("compile", str(error), pass_name=step.name, line=line, in_header=in_header) from error

@@ -10,6 +10,7 @@
 #include "metal/vectors.h"
 #include "metal/math.h"
 #include "metal/integers.h"
+#include "metal/places.h"
 #include "metal/lanes.h"
 #include "metal/matrix.h"
 #include "metal/atomics.h"

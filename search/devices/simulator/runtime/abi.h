@@ -17,7 +17,11 @@ constexpr ksr_u32 KSR_MAX_SIMDGROUPS = 32;
 constexpr ksr_u32 KSR_MAX_THREADS = KSR_SIMD_WIDTH * KSR_MAX_SIMDGROUPS;
 constexpr ksr_u32 KSR_SLOT_BYTES = 16;
 constexpr ksr_u32 KSR_SIMDGROUP_BARRIER = 1, KSR_MATRIX_PRODUCT = 41;  // kinds of operation that need every lane
-constexpr ksr_u32 KSR_SITE_BITS = 6;                      // of a site, below the line: the kind of operation
+constexpr ksr_u32 KSR_RETURNED_ARRIVE = 1u << 16;         // of a barrier, beside mem_flags: it waits for live threads only
+// Where an operation stands: the calls that led to it (24 bits, see calls.h) | line (20) | column (14) | kind (6).
+constexpr ksr_u32 KSR_PATH_AT = 40, KSR_LINE_AT = 20, KSR_COLUMN_AT = 6;
+constexpr ksr_u64 KSR_NOWHERE = ~0ull << KSR_PATH_AT;     // in place of the calls: it stands in many places, and comes last
+constexpr ksr_u32 KSR_MOST_PATHS = 4096;                  // ways of calls that one worker tells apart
 constexpr ksr_address KSR_REGION_BYTES = ksr_address(1) << 29;
 constexpr ksr_u32 KSR_WINDOW = 1024;                     // accesses that a lane logs before it pauses
 constexpr ksr_u32 KSR_LOG_STRIDE = KSR_WINDOW + 4;        // between lanes' logs: not a power of two, for the caches
@@ -40,12 +44,13 @@ struct ksr_simdgroup {
     ksr_u32 runnable;   // may run now
     ksr_u32 pending;    // waits in a simdgroup operation
     ksr_u32 barrier;    // waits at a threadgroup barrier
-    ksr_u32 paused;     // its access log is full (counted mode)
-    ksr_u32 mixed;      // nonzero when the pending lanes are not all at `site`
-    ksr_u32 site;       // the operation that the first pending lane waits at
+    ksr_u32 paused;     // its access log is full (counted mode), or it lets others go first (checked mode)
     ksr_u32 first_thread;
+    ksr_u64 mixed;      // nonzero when the pending lanes are not all at `site`
+    ksr_u64 site;       // the operation that the first pending lane waits at
     void* stack_pointer[KSR_SIMD_WIDTH];
-    ksr_u32 sites[KSR_SIMD_WIDTH];
+    ksr_u32 path[KSR_SIMD_WIDTH];  // the calls that each lane is in, of those that are noted; 0 for none
+    ksr_u64 sites[KSR_SIMD_WIDTH];
     ksr_combine combine[KSR_SIMD_WIDTH];
     ksr_u32 operand[KSR_SIMD_WIDTH];
     alignas(64) ksr_u8 value[KSR_SIMD_WIDTH * KSR_SLOT_BYTES];
@@ -85,10 +90,43 @@ struct ksr_counters {
     ksr_u64 device_read_lines[KSR_REUSE_DEPTHS + 1], device_write_lines[KSR_REUSE_DEPTHS + 1];  // by depth (reuse.h)
 };
 
+// Mathematics of double, which only CUDA has.
+struct ksr_double_mathematics {
+    double (*exp)(double);
+    double (*exp2)(double);
+    double (*exp10)(double);
+    double (*log)(double);
+    double (*log2)(double);
+    double (*log10)(double);
+    double (*sin)(double);
+    double (*cos)(double);
+    double (*tan)(double);
+    double (*asin)(double);
+    double (*acos)(double);
+    double (*atan)(double);
+    double (*sinh)(double);
+    double (*cosh)(double);
+    double (*tanh)(double);
+    double (*asinh)(double);
+    double (*acosh)(double);
+    double (*atanh)(double);
+    double (*erf)(double);
+    double (*erfc)(double);
+    double (*expm1)(double);
+    double (*log1p)(double);
+    double (*cbrt)(double);
+    double (*lgamma)(double);
+    double (*tgamma)(double);
+    double (*atan2)(double, double);
+    double (*pow)(double, double);
+    double (*fmod)(double, double);
+};
+
 // The runtime's functions that a kernel may call, and the mathematics that it would otherwise link.
 struct ksr_runtime {
     void (*block)(ksr_worker*);  // run something else until this lane may go on
-    void (*pause)(ksr_worker*);  // the same, for a lane whose access log is full
+    void (*pause)(ksr_worker*);  // the same, for a lane that could go on: others of its simdgroup go first
+    ksr_u32 (*enter)(ksr_worker*, ksr_u32 path, ksr_u64 place);  // the path that a call in `place` makes of `path`
     float (*exp)(float);
     float (*exp2)(float);
     float (*exp10)(float);
@@ -113,6 +151,15 @@ struct ksr_runtime {
     float (*fmod)(float, float);
     float (*ldexp)(float, int);
     float (*frexp)(float, int*);
+    float (*erf)(float);
+    float (*erfc)(float);
+    float (*expm1)(float);
+    float (*log1p)(float);
+    float (*cbrt)(float);
+    float (*lgamma)(float);
+    float (*tgamma)(float);
+    ksr_double_mathematics of_double;
+    void (*assertion)(ksr_worker*, ksr_u32 line);  // one has failed: ends the run
 };
 
 // One operating-system thread, which runs one threadgroup at a time.
@@ -126,6 +173,10 @@ struct ksr_worker {
     ksr_access* log;                                 // KSR_LOG_STRIDE entries a lane
     ksr_u32 logged[KSR_SIMD_WIDTH];
     ksr_watch* watch;                                // null but in checked mode
+    const ksr_thread* thread;                        // its positions and extents of the threadgroup count, those of a thread don't
+    const ksr_u16 (*positions)[3];                   // of each thread in its threadgroup
+    ksr_u32 dynamic_bytes;                           // threadgroup memory that the launch asks for besides what is declared
+    ksr_u32 votes;                                   // threads that are for it, in a barrier that counts
     ksr_counters counters;
 };
 
@@ -208,14 +259,22 @@ KSR_INLINE void ksr_yield(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 lane
     worker->runtime->block(worker);
 }
 
+// A kernel that notes no calls (see ksr_call) has no paths to look up.
+#if defined(KSR_CALLS) || defined(KSR_CHECKED)
+#define KSR_AFTER_CALLS(site, path) site |= ksr_u64(path) << KSR_PATH_AT
+#else
+#define KSR_AFTER_CALLS(site, path)
+#endif
+
 // Takes part in a simdgroup operation: leaves `value` (and `operand`), returns what `combine` makes of all of them.
-// `site` tells operations in different places apart, earlier places first; only lanes at one site combine.
+// `site` tells operations in different places apart; with the calls that led there, only lanes at one site combine.
 template <class T>
-KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u32 site) {
+KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u64 site) {
     static_assert(sizeof(T) <= KSR_SLOT_BYTES, "a simdgroup operation takes values of at most 16 bytes");
     ksr_worker* worker = ksr_here();
     ksr_simdgroup* group = worker->simdgroup;
     ksr_u32 lane = worker->lane, bit = 1u << lane;
+    KSR_AFTER_CALLS(site, group->path[lane]);
     reinterpret_cast<T*>(group->value)[lane] = value;
     group->operand[lane] = operand;
     group->sites[lane] = site;
@@ -239,16 +298,32 @@ KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u
 }
 
 // Waits until every thread of the threadgroup has come to the barrier; `fence` has Metal's mem_flags.
-KSR_INLINE void ksr_wait_at_barrier(ksr_u32 site, ksr_u32 fence) {
+KSR_INLINE void ksr_wait_at_barrier(ksr_u64 site, ksr_u32 fence) {
     ksr_worker* worker = ksr_here();
     ksr_simdgroup* group = worker->simdgroup;
     ksr_u32 lane = worker->lane, bit = 1u << lane;
+    KSR_AFTER_CALLS(site, group->path[lane]);
     group->sites[lane] = site;
     group->operand[lane] = fence;
     group->barrier |= bit;
     group->runnable &= ~bit;
     ksr_yield(worker, group, lane);
 }
+
+// Stands at the begin of a function that is called from several places: notes the call for the time that it lasts.
+struct ksr_call {
+    ksr_u32* path;
+    ksr_u32 before;
+
+    KSR_INLINE explicit ksr_call(ksr_u64 place) {
+        ksr_worker* worker = ksr_here();
+        path = &worker->simdgroup->path[worker->lane];
+        before = *path;
+        *path = worker->runtime->enter(worker, before, place);
+    }
+    ksr_call(const ksr_call&) = delete;
+    KSR_INLINE ~ksr_call() { *path = before; }
+};
 
 // Threadgroup arrays have a zone after them that nobody owns (checked mode).
 constexpr ksr_u32 KSR_ZONE_BYTES = 2048;
@@ -261,6 +336,8 @@ struct ksr_declared {
 
 #ifdef KSR_CHECKED  // linked into the kernel (watching.cc)
 extern "C" __attribute__((visibility("hidden"))) void ksr_declare(const ksr_declared*);
+extern "C" __attribute__((visibility("hidden"))) void ksr_gone_lane(ksr_simdgroup*, ksr_u32 lane, ksr_u32 from);
+extern "C" __attribute__((visibility("hidden"))) void ksr_absent_named(ksr_simdgroup*, ksr_u32 lane, ksr_u32 named, ksr_u32 active);
 extern "C" __attribute__((visibility("hidden"))) void ksr_absent_lane(ksr_simdgroup*, ksr_u32 lane, ksr_u32 from);
 extern "C" __attribute__((visibility("hidden"))) void ksr_atomic_read(const volatile void*, unsigned long bytes, ksr_u32 line);
 extern "C" __attribute__((visibility("hidden"))) void ksr_atomic_write(const volatile void*, unsigned long bytes, ksr_u32 line);

@@ -9,7 +9,7 @@
 extern ksr_u32 ksr_element_bits;
 
 // Makes `worker` check what it runs; device arrays lie between `begin` and `end`.
-void ksr_prepare_checks(ksr_worker* worker, Findings* into, ksr_address begin, ksr_address end);
+void ksr_prepare_checks(ksr_worker* worker, Findings* into, ksr_address begin, ksr_address end, bool shuffled);
 
 // Watches the arrays that pass `number` takes.
 void ksr_watch_arrays(const Job& job, const Pass& pass, ksr_u32 number, ksr_u32 element_bits);

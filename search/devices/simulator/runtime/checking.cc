@@ -9,6 +9,7 @@
 #include "findings.h"
 #include "job.h"
 #include "checked_pass.h"
+#include "places.h"
 
 namespace {
 
@@ -82,14 +83,30 @@ bool is_harmless(const Finding& finding) {
     return finding.kind == kRace && finding.detail == KSR_WRITE_WRITE && finding.settled && finding.before == finding.after;
 }
 
+ksr_u32 place(ksr_worker* worker, ksr_u32 line) {
+    return ksr_place_with_calls(worker->simdgroup->path[worker->lane], line);
+}
+
+ksr_trail trail_of_mark(ksr_worker* worker, ksr_u64 mark) {
+    ksr_line_and_path at = ksr_line_and_path_of(ksr_place_of_mark(mark));
+    return ksr_trail_of_line(worker, at.path, at.line);
+}
+
+// Where the lane that runs now stands in `line`.
+ksr_trail trail_here(ksr_worker* worker, ksr_u32 line) {
+    return ksr_trail_of_line(worker, worker->simdgroup->path[worker->lane], line);
+}
+
+bool same_line(ksr_trail a, ksr_trail b) { return !((a ^ b) & ((1u << KSR_TRAIL_BITS) - 1)); }
+
 // A finding to fill in, null when these lines have one of this kind already.
-Finding* find(ksr_worker* worker, FindingKind kind, ksr_u32 line, ksr_u32 other_line) {
+Finding* find(ksr_worker* worker, FindingKind kind, ksr_trail line, ksr_trail other_line) {
     Finding* finding = nullptr;
     for (ksr_u64 i = 0; i < findings->count && !finding; ++i) {
         Finding& known = findings->finding[i];
         if (known.kind != kind || known.pass != pass_number) continue;
-        if ((known.line != line || known.other_line != other_line) &&
-            (known.line != other_line || known.other_line != line))
+        if ((!same_line(known.line, line) || !same_line(known.other_line, other_line)) &&
+            (!same_line(known.line, other_line) || !same_line(known.other_line, line)))
             continue;
         if (!is_harmless(known)) return nullptr;
         finding = &known;
@@ -159,7 +176,7 @@ void settle(ksr_worker*) {
 
 void race(ksr_worker* worker, ksr_space space, ksr_conflict conflict, ksr_u64 earlier, ksr_u64 later,
           ksr_address address, ksr_u32 bytes) {
-    Finding* finding = find(worker, kRace, ksr_line_of(later), ksr_line_of(earlier));
+    Finding* finding = find(worker, kRace, trail_of_mark(worker, later), trail_of_mark(worker, earlier));
     if (!finding) return;
     finding->detail = conflict;
     finding->other_thread = ksr_thread_of(earlier);
@@ -173,29 +190,48 @@ void race(ksr_worker* worker, ksr_space space, ksr_conflict conflict, ksr_u64 ea
 }
 
 void outside(ksr_worker* worker, ksr_space space, ksr_address address, ksr_u32 bytes, bool write, ksr_u32 line) {
-    Finding* finding = find(worker, kOutside, line, 0);
+    Finding* finding = find(worker, kOutside, trail_here(worker, line), 0);
     if (!finding) return;
     finding->detail = write;
     name(finding, space, address, bytes);
 }
 
 void unwritten(ksr_worker* worker, ksr_address address, ksr_u32 bytes, ksr_u32 line) {
-    if (Finding* finding = find(worker, kUnwritten, line, 0)) name(finding, KSR_SHARED, address, bytes);
+    if (Finding* finding = find(worker, kUnwritten, trail_here(worker, line), 0)) name(finding, KSR_SHARED, address, bytes);
+}
+
+void index(ksr_worker* worker, ksr_i64 at, const char* array, ksr_u32 line) {
+    Finding* finding = find(worker, kIndex, trail_here(worker, line), 0);
+    if (!finding) return;
+    finding->byte = at;
+    strncpy(finding->name, array, sizeof finding->name - 1);
 }
 
 void misaligned(ksr_worker* worker, ksr_address address, ksr_u32 alignment, ksr_u32 line) {
-    Finding* finding = find(worker, kMisaligned, line, 0);
+    Finding* finding = find(worker, kMisaligned, trail_here(worker, line), 0);
     if (!finding) return;
     finding->detail = alignment;
     bool shared = address - watch->shared_begin < watch->shared_span;
     name(finding, shared ? KSR_SHARED : KSR_DEVICE, address, alignment);
 }
 
-void absent_lane(ksr_worker* worker, ksr_u32 lane, ksr_u32 from, ksr_u32 site) {
-    Finding* finding = find(worker, kAbsentLane, site >> KSR_SITE_BITS, 0);
+void absent_lane(ksr_worker* worker, ksr_u32 lane, ksr_u32 from, ksr_u64 site) {
+    Finding* finding = find(worker, kAbsentLane, ksr_trail_of_site(worker, site), 0);
     if (!finding) return;
     finding->thread = worker->simdgroup->first_thread + lane;
     finding->detail = from;
+    finding->other_thread = worker->simdgroup->live;
+}
+
+void absent_named(ksr_worker* worker, ksr_u32 lane, ksr_u32 named, ksr_u32 active, ksr_u64 site) {
+    const ksr_simdgroup* group = worker->simdgroup;
+    ksr_trail at = site >= KSR_NOWHERE ? ksr_trail_of_line(worker, group->path[lane], group->operand[lane])
+                                       : ksr_trail_of_site(worker, site);
+    Finding* finding = find(worker, kNamed, at, 0);
+    if (!finding) return;
+    finding->thread = group->first_thread + lane;
+    finding->detail = named & (group->live | active);
+    finding->other_thread = active;
 }
 
 void declare(ksr_worker*, const ksr_declared* declared) {
@@ -216,20 +252,24 @@ double seconds_now() {
 
 ksr_u32 ksr_element_bits;
 
-void ksr_prepare_checks(ksr_worker* worker, Findings* into, ksr_address begin, ksr_address end) {
+void ksr_prepare_checks(ksr_worker* worker, Findings* into, ksr_address begin, ksr_address end, bool shuffled) {
     findings = into;
     watch = static_cast<ksr_watch*>(calloc(1, sizeof(ksr_watch)));
-    if (!watch) ksr_report_out_of_memory();
+    if (!watch || !ksr_prepare_places()) ksr_report_out_of_memory();
     worker->watch = watch;
     watch->device_begin = begin;
     watch->device_span = end - begin;
+    watch->shuffled = shuffled;
     watch->declare = declare;
+    watch->place = place;
     watch->settle = settle;
     watch->race = race;
     watch->outside = outside;
     watch->unwritten = unwritten;
+    watch->index = index;
     watch->misaligned = misaligned;
     watch->absent_lane = absent_lane;
+    watch->absent_named = absent_named;
 }
 
 void ksr_watch_arrays(const Job& job, const Pass& pass, ksr_u32 number, ksr_u32 element_bits) {
@@ -294,7 +334,7 @@ void ksr_watch_threadgroup(ksr_worker*, ksr_u64 index) {
     identify_all();
 }
 
-void ksr_watch_barrier(ksr_worker* worker, ksr_u32 fence, ksr_u32 site) {
+void ksr_watch_barrier(ksr_worker* worker, ksr_u32 fence, ksr_u64 site) {
     if (watch->unsettled) settle(worker);
     const ksr_u32 fences[] = {kDeviceFence, kThreadgroupFence};
     for (ksr_space space : kSpaces) {
@@ -302,18 +342,26 @@ void ksr_watch_barrier(ksr_worker* worker, ksr_u32 fence, ksr_u32 site) {
             begin_epoch(space);
             last_fence[space] = 0;
         } else {
-            last_fence[space] = site >> KSR_SITE_BITS;
+            last_fence[space] = ksr_trail_of_site(worker, site);
         }
     }
     forget_meetings();
     identify_all();
 }
 
-void ksr_watch_operation(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 active, ksr_u32 site) {
-    ksr_u32 kind = site & ((1u << KSR_SITE_BITS) - 1), number = group->first_thread / KSR_SIMD_WIDTH;
+void ksr_watch_returned(ksr_worker* worker, ksr_u64 site, ksr_u32 missing, ksr_u32 thread, ksr_u32 missing_thread) {
+    Finding* finding = find(worker, kReturned, ksr_trail_of_site(worker, site), 0);
+    if (!finding) return;
+    finding->thread = thread;
+    finding->other_thread = missing_thread;
+    finding->detail = missing;
+}
+
+void ksr_watch_operation(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 active, ksr_u64 site) {
+    ksr_u32 kind = site & ((1u << KSR_COLUMN_AT) - 1), number = group->first_thread / KSR_SIMD_WIDTH;
     bool whole = kind == KSR_MATRIX_PRODUCT ? active == ~0u : active == group->live;
     if (!whole && (kind == KSR_MATRIX_PRODUCT || kind == KSR_SIMDGROUP_BARRIER)) {
-        if (Finding* finding = find(worker, kPartial, site >> KSR_SITE_BITS, 0)) {
+        if (Finding* finding = find(worker, kPartial, ksr_trail_of_site(worker, site), 0)) {
             finding->thread = group->first_thread + ksr_u32(__builtin_ctz(active));
             finding->detail = active;
             finding->other_thread = group->live;

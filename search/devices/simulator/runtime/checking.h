@@ -6,11 +6,12 @@
 #include "abi.h"
 #include "scheduler.h"
 
-// A mark says who made an access: epoch (22 bits) | thread (10) | simdgroup stamp (16) | line (14) | kind (2).
+// A mark says who made an access: epoch (22 bits) | thread (10) | simdgroup stamp (16) | place (14) | kind (2).
 // Epochs count the barriers of all threadgroups one after another, so an epoch also says which threadgroup it was in.
-// Stamps count the operations of a simdgroup since the barrier.
-constexpr ksr_u32 KSR_EPOCH_AT = 42, KSR_THREAD_AT = 32, KSR_STAMP_AT = 16, KSR_LINE_AT = 2;
-constexpr ksr_u32 KSR_MOST_LINE = (1u << 14) - 1, KSR_MOST_STAMP = (1u << 16) - 1;
+// Stamps count the operations of a simdgroup since the barrier. A place is a line, or, from KSR_PLACES on, the number of
+// a line together with the calls that led to it.
+constexpr ksr_u32 KSR_EPOCH_AT = 42, KSR_THREAD_AT = 32, KSR_STAMP_AT = 16, KSR_PLACE_AT = 2;
+constexpr ksr_u32 KSR_PLACES = 1u << 13, KSR_MOST_LINE = KSR_PLACES - 1, KSR_MOST_STAMP = (1u << 16) - 1;
 constexpr ksr_u64 KSR_MOST_EPOCH = (1ull << 22) - 2;
 constexpr ksr_u64 KSR_ATOMIC = 1;
 constexpr ksr_u64 KSR_NOBODYS = ~0ull;  // the writer of memory that belongs to no array
@@ -57,16 +58,20 @@ struct ksr_watch {
     ksr_u32 arrays;
     ksr_declared array[KSR_MOST_DECLARED];
     ksr_u32 unsettled;  // findings whose value after the access is not known yet
+    bool shuffled;      // a seed chooses the order: lanes let others go first at atomic operations
 
     void (*declare)(ksr_worker*, const ksr_declared*);
+    ksr_u32 (*place)(ksr_worker*, ksr_u32 line);  // of an access that the running lane makes within calls
     void (*settle)(ksr_worker*);
     void (*race)(ksr_worker*, ksr_space, ksr_conflict, ksr_u64 earlier, ksr_u64 later, ksr_address, ksr_u32 bytes);
     void (*outside)(ksr_worker*, ksr_space, ksr_address, ksr_u32 bytes, bool write, ksr_u32 line);
     void (*unwritten)(ksr_worker*, ksr_address, ksr_u32 bytes, ksr_u32 line);
+    void (*index)(ksr_worker*, ksr_i64 index, const char* array, ksr_u32 line);  // past an array of this type
     void (*misaligned)(ksr_worker*, ksr_address, ksr_u32 alignment, ksr_u32 line);
-    void (*absent_lane)(ksr_worker*, ksr_u32 lane, ksr_u32 from, ksr_u32 site);
+    void (*absent_lane)(ksr_worker*, ksr_u32 lane, ksr_u32 from, ksr_u64 site);
+    void (*absent_named)(ksr_worker*, ksr_u32 lane, ksr_u32 named, ksr_u32 active, ksr_u64 site);
 };
 
 KSR_INLINE ksr_u32 ksr_thread_of(ksr_u64 mark) { return ksr_u32(mark >> KSR_THREAD_AT) & (KSR_MAX_THREADS - 1); }
-KSR_INLINE ksr_u32 ksr_line_of(ksr_u64 mark) { return ksr_u32(mark >> KSR_LINE_AT) & KSR_MOST_LINE; }
+KSR_INLINE ksr_u32 ksr_place_of_mark(ksr_u64 mark) { return ksr_u32(mark >> KSR_PLACE_AT) & (2 * KSR_PLACES - 1); }
 KSR_INLINE ksr_u32 ksr_stamp_of(ksr_u64 mark) { return ksr_u32(mark >> KSR_STAMP_AT) & KSR_MOST_STAMP; }

@@ -34,6 +34,26 @@ extern "C" void __tsan_read_range(void* where, unsigned long bytes) {
 extern "C" void __tsan_write_range(void* where, unsigned long bytes) {
     log_range(where, bytes, true, __builtin_return_address(0));
 }
+
+// What clang calls where it copies or fills memory whole.
+extern "C" void* memcpy(void* to, const void* from, unsigned long bytes);
+extern "C" void* memmove(void* to, const void* from, unsigned long bytes);
+extern "C" void* memset(void* to, int value, unsigned long bytes);
+extern "C" void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+    log_range(const_cast<void*>(from), bytes, false, __builtin_return_address(0));
+    log_range(to, bytes, true, __builtin_return_address(0));
+    return memcpy(to, from, bytes);
+}
+extern "C" void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
+    log_range(const_cast<void*>(from), bytes, false, __builtin_return_address(0));
+    log_range(to, bytes, true, __builtin_return_address(0));
+    return memmove(to, from, bytes);
+}
+extern "C" void* __tsan_memset(void* to, int value, unsigned long bytes) {
+    log_range(to, bytes, true, __builtin_return_address(0));
+    return memset(to, value, bytes);
+}
+
 extern "C" void __tsan_vptr_read(void*) {}
 extern "C" void __tsan_vptr_update(void*, void*) {}
 extern "C" void __tsan_init() {}

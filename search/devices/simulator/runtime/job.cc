@@ -20,7 +20,8 @@ bool read_array(Job* job) {
 bool read_pass(Job* job) {
     if (job->passes == kMaxPasses) return false;
     Pass& pass = job->pass[job->passes++];
-    if (!read_triple(&pass.grid) || !read_triple(&pass.group) || scanf("%u", &pass.buffers) != 1) return false;
+    if (!read_triple(&pass.grid) || !read_triple(&pass.group) || scanf("%u %u", &pass.dynamic_bytes, &pass.buffers) != 2)
+        return false;
     if (pass.buffers > kMaxBuffers) return false;
     for (ksr_u32 i = 0; i < pass.buffers; ++i)
         if (scanf("%u", &pass.buffer[i]) != 1 || pass.buffer[i] >= job->arrays) return false;

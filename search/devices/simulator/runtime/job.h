@@ -15,6 +15,7 @@ struct Array {
 
 struct Pass {
     ksr_uint3 grid, group;
+    ksr_u32 dynamic_bytes;  // of threadgroup memory, besides what the kernel declares
     ksr_u32 buffers;
     ksr_u32 buffer[kMaxBuffers];
     char path[kMaxPath];
@@ -44,12 +45,13 @@ enum FaultKind : ksr_u64 {
     kStackOverflow = 4,
     kArithmetic = 5,
     kIllegal = 6,
-    kDiverged = 7,            // what, line, other line, threads waiting, missing, a thread, another thread
+    kDiverged = 7,            // what, place, other place (ksr_trail), threads waiting, missing, a thread, another thread
     kTooMuchMemory = 8,       // bytes declared
     kNotLoaded = 9,
     kOutOfMemory = 10,
     kRefusedCall = 11,        // number of the system call, its name in 16 bytes
     kNoSandbox = 12,          // error number
+    kAssertion = 13,          // line, thread, its threadgroup's position in x, y and z
 };
 
 // Counts of one pass, over the threadgroups that ran.

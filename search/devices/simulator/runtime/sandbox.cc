@@ -22,43 +22,22 @@ void close_everything() {
 }  // namespace
 
 #if defined(__linux__)
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "filter.h"
+
 namespace {
 
 #if defined(__x86_64__)
-constexpr ksr_u32 kArchitecture = AUDIT_ARCH_X86_64;
 constexpr ksr_u32 kPause = SYS_pause;
 #else
-constexpr ksr_u32 kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr ksr_u32 kPause = SYS_ppoll;  // how pause() is made here
 #endif
 constexpr ksr_u32 kPlain[] = {SYS_exit_group, SYS_exit, SYS_munmap, SYS_brk, kPause, SYS_clock_gettime};
 constexpr ksr_u32 kWaits[] = {FUTEX_WAIT, FUTEX_WAKE, FUTEX_WAIT_BITSET};
-
-// A program for the kernel's filter machine, written front to back.
-struct Filter {
-    sock_filter code[64];
-    unsigned short length;
-
-    void add(ksr_u32 operation, ksr_u32 value, ksr_u8 if_true = 0, ksr_u8 if_false = 0) {
-        code[length++] = {static_cast<unsigned short>(operation), if_true, if_false, value};
-    }
-    void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, ksr_u32(offset)); }
-    // The low half of an argument: every value that is asked about fits into it.
-    void load_argument(int index) { load(offsetof(seccomp_data, args) + 8 * size_t(index)); }
-    void end(ksr_u32 action) { add(BPF_RET | BPF_K, action); }
-    // The next `count` instructions only run when what was loaded is (or, has bits of) `value`.
-    void when_equal(ksr_u32 value, ksr_u8 count) { add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, count); }
-    void when_any_bit(ksr_u32 bits, ksr_u8 count) { add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, count); }
-};
 
 // Whatever is not allowed here ends in SIGSYS. Numbers are compared whole, which shuts out x32's (they have bit 30).
 Filter compute_only() {

@@ -38,6 +38,7 @@ struct ksr_fiber_worker {
     ksr_u16 free_stack[KSR_MAX_THREADS];
     ksr_u16 positions[KSR_MAX_THREADS][3];
     ksr_simdgroup simdgroup[KSR_MAX_SIMDGROUPS];
+    ksr_paths paths;
 };
 
 static_assert(sizeof(ksr_fiber_worker) <= kRecordBytes);
@@ -59,10 +60,12 @@ enum Choice { kResume, kStart, kDone };
 // Completes the operation of the pending lanes that stand earliest in the source: threads that took a branch catch up
 // before those that went around it.
 void complete_earliest(ksr_worker* worker, ksr_simdgroup* group) {
-    ksr_u32 site = ~0u, active = 0, first = 0;
+    const ksr_paths* paths = &owner(worker)->paths;
+    ksr_u32 active = 0, first = __builtin_ctz(group->pending);
+    ksr_u64 site = group->sites[first];
     for (ksr_u32 rest = group->pending; rest; rest &= rest - 1) {
         ksr_u32 lane = __builtin_ctz(rest);
-        if (group->sites[lane] < site) {
+        if (group->sites[lane] != site && ksr_earlier(paths, group->sites[lane], site)) {
             site = group->sites[lane];
             active = 0;
             first = lane;
@@ -83,7 +86,8 @@ void complete_earliest(ksr_worker* worker, ksr_simdgroup* group) {
 
 // Every live thread waits at a barrier: lets them go on, or reports why that would be wrong.
 void release_barrier(ksr_fiber_worker* worker) {
-    ksr_u32 waiting = 0, missing = 0, thread = ~0u, missing_thread = ~0u, site = 0, fence = 0;
+    ksr_u32 waiting = 0, missing = 0, thread = ~0u, missing_thread = ~0u, fence = 0;
+    ksr_u64 site = 0;
     for (ksr_u32 i = 0; i < worker->simdgroups; ++i) {
         ksr_simdgroup* group = &worker->simdgroup[i];
         ksr_u32 gone = lanes_of(i, worker->threads) & ~group->barrier;
@@ -97,7 +101,8 @@ void release_barrier(ksr_fiber_worker* worker) {
                 site = group->sites[lane];
                 fence = group->operand[lane];
             } else if (group->sites[lane] != site) {
-                ksr_report_divergence(KSR_TWO_BARRIERS, site, group->sites[lane], waiting, 0, thread,
+                ksr_report_divergence(KSR_TWO_BARRIERS, ksr_trail_of_site(&worker->shared, site),
+                                      ksr_trail_of_site(&worker->shared, group->sites[lane]), waiting, 0, thread,
                                       group->first_thread + lane);
             }
         }
@@ -105,7 +110,10 @@ void release_barrier(ksr_fiber_worker* worker) {
         group->barrier = 0;
         worker->todo |= 1u << i;
     }
-    if (missing) ksr_report_divergence(KSR_THREADS_RETURNED, site, 0, waiting, missing, thread, missing_thread);
+    if (missing && !(fence & KSR_RETURNED_ARRIVE))
+        ksr_report_divergence(KSR_THREADS_RETURNED, ksr_trail_of_site(&worker->shared, site), 0, waiting, missing, thread,
+                              missing_thread);
+    if (missing && worker->shared.watch) ksr_watch_returned(&worker->shared, site, missing, thread, missing_thread);
     if (worker->shared.watch) ksr_watch_barrier(&worker->shared, fence, site);
     ++worker->shared.counters.barriers;
 }
@@ -125,7 +133,7 @@ Choice pick(ksr_fiber_worker* worker) {
             return kStart;
         }
         if (group->paused) {
-            ksr_flush_log(&worker->shared, false);
+            if (worker->shared.log) ksr_flush_log(&worker->shared, false);
             group->runnable = group->paused;
             group->paused = 0;
             continue;
@@ -257,12 +265,26 @@ void ksr_pause(ksr_worker* worker) {
     leave(worker);
 }
 
+ksr_u32 ksr_enter(ksr_worker* worker, ksr_u32 path, ksr_u64 place) {
+    return ksr_longer_path(&owner(worker)->paths, path, place);
+}
+
+ksr_trail ksr_trail_of_site(ksr_worker* worker, ksr_u64 site) {
+    return ksr_trail_of(&owner(worker)->paths, ksr_path_of_site(site), ksr_line_of_site(site));
+}
+
+ksr_trail ksr_trail_of_line(ksr_worker* worker, ksr_u32 path, ksr_u32 line) {
+    return ksr_trail_of(&owner(worker)->paths, path, line);
+}
+
 void ksr_run_threadgroup(ksr_fiber_worker* worker, const ksr_launch* launch, ksr_u64 index) {
     ksr_thread* thread = &worker->thread;
     worker->launch = launch;
     thread->group = {ksr_u32(index % launch->groups.x), ksr_u32(index / launch->groups.x % launch->groups.y),
                      ksr_u32(index / launch->groups.x / launch->groups.y)};
     thread->grid = launch->grid;
+    worker->shared.dynamic_bytes = launch->dynamic_bytes;
+    worker->shared.votes = 0;
     thread->groups = launch->groups;
     thread->nominal_size = launch->nominal_size;
     thread->group_size = {trimmed(thread->group.x, launch->nominal_size.x, launch->grid.x),
@@ -319,6 +341,8 @@ ksr_fiber_worker* ksr_worker_create(const ksr_runtime* runtime) {
         return nullptr;
     ksr_fiber_worker* worker = reinterpret_cast<ksr_fiber_worker*>(base);
     worker->shared.runtime = runtime;
+    worker->shared.thread = &worker->thread;
+    worker->shared.positions = worker->positions;
     return worker;
 }
 

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "abi.h"
+#include "calls.h"
 
 // One pass: what all workers share and none changes.
 struct ksr_launch {
     ksr_entry entry;
     void* const* buffers;
     ksr_uint3 grid, groups, nominal_size;
-    ksr_u32 threadgroup_bytes;
+    ksr_u32 threadgroup_bytes, dynamic_bytes;  // all of it, and the part that the launch asks for
 };
 
 struct ksr_fiber_worker;
@@ -26,14 +27,19 @@ void ksr_run_threadgroup(ksr_fiber_worker* worker, const ksr_launch* launch, ksr
 // The entries of ksr_runtime that are the scheduler's.
 void ksr_block(ksr_worker* worker);
 void ksr_pause(ksr_worker* worker);
+ksr_u32 ksr_enter(ksr_worker* worker, ksr_u32 path, ksr_u64 place);
+
+// Where a site is, or a line to which the calls of `path` led.
+ksr_trail ksr_trail_of_site(ksr_worker* worker, ksr_u64 site);
+ksr_trail ksr_trail_of_line(ksr_worker* worker, ksr_u32 path, ksr_u32 line);
 
 // What an address inside a worker's region is; for the message about a fault.
 enum ksr_place { KSR_ELSEWHERE, KSR_STACK, KSR_THREADGROUP };
 ksr_place ksr_place_of(const ksr_fiber_worker* worker, ksr_address address);
 
-// Provided by the process that runs the kernel: ends it, with what was found. Lines are those of the sites.
+// Provided by the process that runs the kernel: ends it, with what was found.
 enum ksr_divergence { KSR_THREADS_RETURNED = 1, KSR_TWO_BARRIERS = 2 };
-[[noreturn]] void ksr_report_divergence(ksr_divergence what, ksr_u32 line, ksr_u32 other_line, ksr_u32 waiting,
+[[noreturn]] void ksr_report_divergence(ksr_divergence what, ksr_trail place, ksr_trail other_place, ksr_u32 waiting,
                                         ksr_u32 missing, ksr_u32 thread, ksr_u32 other_thread);
 [[noreturn]] void ksr_report_threadgroup_overrun(ksr_u32 byte);
 [[noreturn]] void ksr_report_out_of_memory();
@@ -54,5 +60,6 @@ ksr_address ksr_threadgroup_room(const ksr_fiber_worker* worker, ksr_address* be
 // Provided by the checking, and called where a worker is watched: a threadgroup begins; every thread has come to the
 // barrier `site`; the lanes `active` complete the operation `site`.
 void ksr_watch_threadgroup(ksr_worker* worker, ksr_u64 index);
-void ksr_watch_barrier(ksr_worker* worker, ksr_u32 fence, ksr_u32 site);
-void ksr_watch_operation(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 active, ksr_u32 site);
+void ksr_watch_barrier(ksr_worker* worker, ksr_u32 fence, ksr_u64 site);
+void ksr_watch_returned(ksr_worker* worker, ksr_u64 site, ksr_u32 missing, ksr_u32 thread, ksr_u32 missing_thread);
+void ksr_watch_operation(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 active, ksr_u64 site);

@@ -67,9 +67,11 @@ KSR_INLINE void write_cell(ksr_worker* worker, ksr_watch* watch, ksr_space space
     cell->reader = cell->other = 0;
 }
 
-KSR_INLINE ksr_u64 mark(const ksr_worker* worker, const ksr_watch* watch, ksr_space space, ksr_u32 line) {
-    ksr_u32 thread = worker->simdgroup->first_thread + worker->lane;
-    return watch->identity[space][thread] | ksr_u64(line < KSR_MOST_LINE ? line : KSR_MOST_LINE) << KSR_LINE_AT;
+KSR_INLINE ksr_u64 mark(ksr_worker* worker, const ksr_watch* watch, ksr_space space, ksr_u32 line) {
+    const ksr_simdgroup* group = worker->simdgroup;
+    ksr_u32 place = line < KSR_MOST_LINE ? line : KSR_MOST_LINE;
+    if (group->path[worker->lane]) place = watch->place(worker, place);
+    return watch->identity[space][group->first_thread + worker->lane] | ksr_u64(place) << KSR_PLACE_AT;
 }
 
 // A vector of three has room for four: the fourth quarter of a wide access may be nobody's.
@@ -146,6 +148,16 @@ struct Mismatch {
     ksr_u8 log_alignment, kind;
 };
 
+// A type as a sanitizer describes it: of a whole number `info` has whether it is signed and, above, log2 of its bits.
+struct Type {
+    ksr_u16 kind, info;
+    char name[1];
+};
+struct Index {
+    Place place;
+    const Type *array, *number;
+};
+
 }  // namespace
 
 #define HOOK(name, bytes, write) \
@@ -158,10 +170,37 @@ extern "C" void __tsan_read_range(void* where, unsigned long bytes, ksr_u32 line
 extern "C" void __tsan_write_range(void* where, unsigned long bytes, ksr_u32 line) {
     touch(where, ksr_u32(bytes), true, 0, line);
 }
+// Between an atomic load and an atomic store others may come in: what is lost by that shall show in the outputs.
+static void step_aside() {
+    ksr_worker* worker = ksr_here();
+    if (worker->watch->shuffled) worker->runtime->pause(worker);
+}
+
+// What clang calls where it copies or fills memory whole.
+extern "C" void* memcpy(void* to, const void* from, unsigned long bytes);
+extern "C" void* memmove(void* to, const void* from, unsigned long bytes);
+extern "C" void* memset(void* to, int value, unsigned long bytes);
+extern "C" void* __tsan_memcpy(void* to, const void* from, unsigned long bytes, ksr_u32 line) {
+    touch(const_cast<void*>(from), ksr_u32(bytes), false, 0, line);
+    touch(to, ksr_u32(bytes), true, 0, line);
+    return memcpy(to, from, bytes);
+}
+extern "C" void* __tsan_memmove(void* to, const void* from, unsigned long bytes, ksr_u32 line) {
+    touch(const_cast<void*>(from), ksr_u32(bytes), false, 0, line);
+    touch(to, ksr_u32(bytes), true, 0, line);
+    return memmove(to, from, bytes);
+}
+extern "C" void* __tsan_memset(void* to, int value, unsigned long bytes, ksr_u32 line) {
+    touch(to, ksr_u32(bytes), true, 0, line);
+    return memset(to, value, bytes);
+}
+
 extern "C" void ksr_atomic_read(const volatile void* where, unsigned long bytes, ksr_u32 line) {
+    step_aside();
     touch(const_cast<void*>(where), ksr_u32(bytes), false, KSR_ATOMIC, line);
 }
 extern "C" void ksr_atomic_write(const volatile void* where, unsigned long bytes, ksr_u32 line) {
+    step_aside();
     touch(const_cast<void*>(where), ksr_u32(bytes), true, KSR_ATOMIC, line);
 }
 
@@ -186,6 +225,18 @@ extern "C" void ksr_absent_lane(ksr_simdgroup* group, ksr_u32 lane, ksr_u32 from
     if (group->live >> from & 1) worker->watch->absent_lane(worker, lane, from, group->sites[lane]);
 }
 
+// The same of one that has returned or never was.
+extern "C" void ksr_gone_lane(ksr_simdgroup* group, ksr_u32 lane, ksr_u32 from) {
+    ksr_worker* worker = ksr_here();
+    if (!(group->live >> from & 1)) worker->watch->absent_lane(worker, lane, from, group->sites[lane]);
+}
+
+// A lane that an operation's mask names, and that lives, does not come to it; or `lane` does not name itself.
+extern "C" void ksr_absent_named(ksr_simdgroup* group, ksr_u32 lane, ksr_u32 named, ksr_u32 active) {
+    ksr_worker* worker = ksr_here();
+    worker->watch->absent_named(worker, lane, named, active, group->sites[lane]);
+}
+
 extern "C" void __ubsan_handle_type_mismatch_v1(Mismatch* what, void* where) {
     ksr_worker* worker = ksr_here();
     ksr_watch* watch = worker->watch;
@@ -193,6 +244,15 @@ extern "C" void __ubsan_handle_type_mismatch_v1(Mismatch* what, void* where) {
     bool watched = address - watch->shared_begin < watch->shared_span || address - watch->device_begin < watch->device_span;
     ksr_u32 alignment = 1u << what->log_alignment;
     if (watched && address % alignment) watch->misaligned(worker, address, alignment, what->place.line);
+}
+
+// An index outside of the array's type: a private array, a table, a row.
+extern "C" void __ubsan_handle_out_of_bounds(const Index* what, ksr_address index, ksr_u32 line) {
+    ksr_worker* worker = ksr_here();
+    ksr_u32 unused = 64 - (1u << (what->number->info >> 1 & 7));
+    ksr_u64 cut = ksr_u64(index) << unused;
+    bool is_signed = what->number->info & 1;
+    worker->watch->index(worker, is_signed ? ksr_i64(cut) >> unused : ksr_i64(cut >> unused), what->array->name, line);
 }
 
 extern "C" void __tsan_vptr_read(void*) {}

@@ -35,6 +35,42 @@ def test_a_bfloat_meets_other_types_as_metal_converts_them(bench):
     ]  # fmt: skip
 
 
+def test_a_number_takes_what_a_bfloat_makes_of_it(bench):
+    source = """
+    half h = 1; h += 0.5f; h *= 2; h -= 1.0h; bfloat b = 3; h += b; out[0] = h;   // ((1 + 0.5) 2 - 1) + 3
+    b += 1.0f; b *= 2; b -= 1.0h; out[1] = b;                                     // (3 + 1) 2 - 1
+    out[2] = b++; out[3] = b--; out[4] = ++b;
+    float f = 1; f += b; f *= b; out[5] = f;                                      // (1 + 8) 8
+    int i = 7; i /= b; i -= bfloat(1.75f); out[6] = i;                            // 7 / 8 is no 1; 0 - 1.75 is cut
+    uint u = 1; u += bfloat(255); out[7] = u;                                     // 256 needs no ninth bit
+    b = 256; b += 1; out[8] = b;                                                  // 257 does
+    """
+    assert values(bench, source, 9) == [5, 7, 7, 8, 8, 72, -1, 256, 256]
+
+
+def test_components_of_packed_vectors_are_assigned_together(bench):
+    source = """
+    packed_float3 p = packed_float3(1, 2, 3);
+    p.xy = float2(5, 6); p.zx += float2(1, 1); p.yz *= 2.0f;
+    threadgroup packed_half4 q[2]; q[1] = half4(1, 2, 3, 4); q[1].wzyx = q[1].xyzw;
+    out[0] = p.x; out[1] = p.y; out[2] = p.z; out[3] = q[1].x; out[4] = q[1].w;
+    """
+    assert values(bench, source, 5) == [6, 12, 8, 4, 1]
+
+
+def test_a_loop_may_be_marked_for_unrolling_in_every_way_that_metal_has(bench):
+    source = """
+    #define UNROLL _Pragma("unroll")
+    float sum = 0;
+    UNROLL for (int i = 0; i < 4; ++i) sum += i;
+    _Pragma("unroll 2") for (int i = 0; i < 4; ++i) sum += i;
+    #pragma unroll(4)
+    for (int i = 0; i < 4; ++i) sum += i;
+    out[0] = sum;
+    """
+    assert values(bench, source, 1) == [18]
+
+
 def test_packed_vectors_lie_without_padding_and_have_components(bench):
     source = """
     device packed_float3* p = (device packed_float3*)out;

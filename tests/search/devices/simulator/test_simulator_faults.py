@@ -128,12 +128,22 @@ def test_going_past_threadgroup_memory_is_reported(bench):
         assert "past its threadgroup memory" in fault.message
 
 
-def test_more_threadgroup_memory_than_the_profile_allows_is_refused(bench):
-    body = "threadgroup float4 t[{size}]; t[i] = x[i]; out[i] = t[i].x;"
-    bench.run(I + body.format(size=2048), **LAUNCH)
-    fault = bench.fault(I + body.format(size=2049), **LAUNCH)
-    assert (fault.stage, fault.pass_name) == ("memory", "kernel")
-    assert fault.message == "32784 bytes of threadgroup memory are declared; the limit is 32768"
+def test_more_threadgroup_memory_than_the_profile_allows_is_refused_with_the_lines_that_declare_it(bench):
+    body = """uint i = thread_position_in_grid.x;
+threadgroup float4 t[{size}];
+threadgroup half u[8];  // 16 bytes
+t[i] = x[i]; u[i % 8] = 0; out[i] = t[i].x;
+"""
+    launch = {**LAUNCH, "grid": 8, "threadgroup": 8}
+    bench.run(body.format(size=2047), **launch)
+    fits = bench.device.check(bench.bind(body.format(size=2047), **launch), launch["inputs"], time_limit=20)
+    assert not [report for report in fits.reports if report.stage == "memory"]
+    fault = bench.fault(body.format(size=2048), **launch)
+    assert (fault.stage, fault.pass_name, fault.line) == ("memory", "kernel", 2)
+    words = "32784 bytes of threadgroup memory are declared ('t' in line 2, 'u' in line 3); the limit is 32768"
+    assert fault.message == words
+    checked = bench.device.check(bench.bind(body.format(size=2048), **launch), launch["inputs"], time_limit=20)
+    assert [(report.stage, report.message, report.line) for report in checked.reports] == [("memory", words, 2)]
 
 
 def test_threads_that_return_before_a_barrier_are_reported(bench):

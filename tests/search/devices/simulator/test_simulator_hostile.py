@@ -178,7 +178,7 @@ SAID += [(RUNNING, 0, 1), (DONE, 0, 1), (FAULTED, 9, 1), (FAULTED, 2**63, 1), (7
 def forge(monkeypatch, tmp_path):
     """Replace the runner by a program that only writes a report."""
     forger = tmp_path / "forger"
-    monkeypatch.setattr(device, "_runner", lambda: forger)
+    monkeypatch.setattr(device, "built_runner", lambda: forger)
 
     def write(report: bytes) -> None:
         forger.write_text(FORGER.format(python=sys.executable, report=report))

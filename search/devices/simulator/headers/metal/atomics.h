@@ -28,17 +28,18 @@ template <class T> struct same { typedef T type; };
 
 template <uint Bytes> struct word { typedef uint type; };
 template <> struct word<1> { typedef uchar type; };
+template <> struct word<2> { typedef ushort type; };
 template <> struct word<8> { typedef ulong type; };
 
-template <class T, class F> KSR_UNCOUNTED T change(volatile metal::atomic<T>* object, F f) {
+template <class T, class F> KSR_UNCOUNTED T change(volatile T* object, F f) {
     KSR_COUNT(atomics, 1);
+    typedef typename word<sizeof(T)>::type bits;
+    volatile bits* at = reinterpret_cast<volatile bits*>(object);
 #if defined(KSR_COUNTED) || defined(KSR_CHECKED)  // one thread runs, and the sanitizer would make a call of every atomic instruction
-    T before = object->ksr_value;
-    object->ksr_value = f(before);
+    T before = __builtin_bit_cast(T, bits(*at));
+    *at = __builtin_bit_cast(bits, f(before));
     return before;
 #else
-    typedef typename word<sizeof(T)>::type bits;
-    volatile bits* at = reinterpret_cast<volatile bits*>(&object->ksr_value);
     bits before = __atomic_load_n(at, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(at, &before, __builtin_bit_cast(bits, f(__builtin_bit_cast(T, before))), false,
                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
@@ -48,11 +49,14 @@ template <class T, class F> KSR_UNCOUNTED T change(volatile metal::atomic<T>* ob
 }
 
 // Replaces the value by f of it; returns what it was.
-template <class T, class F> KSR_INLINE T update(volatile metal::atomic<T>* object, F f, [[maybe_unused]] uint line) {
+template <class T, class F> KSR_INLINE T update(volatile T* object, F f, [[maybe_unused]] uint line) {
 #ifdef KSR_CHECKED
     ksr_atomic_write(object, sizeof(T), line);
 #endif
     return change(object, f);
+}
+template <class T, class F> KSR_INLINE T update(volatile metal::atomic<T>* object, F f, uint line) {
+    return update(&object->ksr_value, f, line);
 }
 
 template <class T> KSR_UNCOUNTED T look(const volatile metal::atomic<T>* object) { return object->ksr_value; }
@@ -61,20 +65,20 @@ template <class T> KSR_UNCOUNTED T look(const volatile metal::atomic<T>* object)
 
 namespace metal {
 
-template <class T> KSR_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order, [[maybe_unused]] KSR_AT) {
+template <class T> KSR_INLINE T atomic_load_explicit(const volatile atomic<T>* object, memory_order, [[maybe_unused]] KSR_IN_LINE) {
 #ifdef KSR_CHECKED
     ksr_atomic_read(object, sizeof(T), ksr_line);
 #endif
     return ksr::look(object);
 }
-template <class T> KSR_INLINE void atomic_store_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_AT) {
+template <class T> KSR_INLINE void atomic_store_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_IN_LINE) {
     ksr::update(object, [value](T) { return value; }, ksr_line);
 }
-template <class T> KSR_INLINE T atomic_exchange_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_AT) {
+template <class T> KSR_INLINE T atomic_exchange_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_IN_LINE) {
     return ksr::update(object, [value](T) { return value; }, ksr_line);
 }
 #define KSR_FETCH(name, expression)                                                                                    \
-    template <class T> KSR_INLINE T atomic_fetch_##name##_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_AT) { \
+    template <class T> KSR_INLINE T atomic_fetch_##name##_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_IN_LINE) { \
         return ksr::update(object, [value](T was) { return T(expression); }, ksr_line);                                          \
     }
 KSR_FETCH(add, was + value)
@@ -86,7 +90,7 @@ KSR_FETCH(or, was | value)
 KSR_FETCH(xor, was ^ value)
 #undef KSR_FETCH
 template <class T>
-KSR_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, typename ksr::same<T>::type value, memory_order, memory_order, KSR_AT) {
+KSR_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, typename ksr::same<T>::type value, memory_order, memory_order, KSR_IN_LINE) {
     typedef typename ksr::word<sizeof(T)>::type bits;
     T wanted = *expected;
     T was = ksr::update(object, [wanted, value](T before) {

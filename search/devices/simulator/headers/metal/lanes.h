@@ -31,10 +31,10 @@ enum kind : uint {
     quad_exclusive_product, quad_rotate_up, quad_rotate_down, quad_fill_up, quad_fill_down, quad_first, quad_ballot,
     quad_active, kinds
 };
-static_assert(kinds <= 64);
+static_assert(kinds <= 1 << KSR_COLUMN_AT);
 static_assert(simd_barrier == KSR_SIMDGROUP_BARRIER && matrix_product == KSR_MATRIX_PRODUCT);
 
-constexpr uint site(uint line, kind what) { return line << 6 | what; }
+constexpr ksr_u64 site(ksr_u64 place, kind what) { return place | what; }
 
 constexpr uint kLanes = KSR_SIMD_WIDTH;
 constexpr uint kQuad = 4;
@@ -152,25 +152,24 @@ KSR_UNCOUNTED inline void meet(ksr_simdgroup* group, ksr_u32 active) {
 
 }  // namespace ksr
 
-#define KSR_AT uint ksr_line = __builtin_LINE()
 
 namespace metal {
 
 KSR_INLINE void threadgroup_barrier(mem_flags fence, KSR_AT) {
-    ksr_wait_at_barrier(ksr::site(ksr_line, ksr::barrier), uint(fence));
+    ksr_wait_at_barrier(ksr::site(ksr_at, ksr::barrier), uint(fence));
 }
 KSR_INLINE void threadgroup_barrier(mem_flags fence, thread_scope, KSR_AT) {
-    threadgroup_barrier(fence, ksr_line);
+    threadgroup_barrier(fence, ksr_at);
 }
 KSR_INLINE void simdgroup_barrier(mem_flags, KSR_AT) {
-    ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::simd_barrier));
+    ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_at, ksr::simd_barrier));
 }
 
 // bfloat is combined in float and rounded once, which is how MLX has Metal do it.
 #define KSR_COMBINED(name, what, combine, op, ...)                                                                     \
     template <class T> KSR_INLINE T name(T value, KSR_AT) {                                                            \
         typedef typename ksr::combined_as<T>::type as;                                                                 \
-        return T(ksr_collective(as(value), 0, ksr::combine<as, ksr::op<as>, __VA_ARGS__>, ksr::site(ksr_line, ksr::what))); \
+        return T(ksr_collective(as(value), 0, ksr::combine<as, ksr::op<as>, __VA_ARGS__>, ksr::site(ksr_at, ksr::what))); \
     }
 #define KSR_REDUCTION(name, op, what, quad_what)                                                                       \
     KSR_COMBINED(simd_##name, what, reduce, op, 32)                                                                    \
@@ -196,7 +195,7 @@ KSR_SCAN(exclusive_product, multiply, false, exclusive_product)
 
 #define KSR_SHUFFLE(name, source, what)                                                                                \
     template <class T> KSR_INLINE T name(T value, ushort operand, KSR_AT) {                                            \
-        return ksr_collective(value, operand, ksr::move<T, ksr::source>, ksr::site(ksr_line, ksr::what));              \
+        return ksr_collective(value, operand, ksr::move<T, ksr::source>, ksr::site(ksr_at, ksr::what));              \
     }
 KSR_SHUFFLE(simd_shuffle, by_index, shuffle)
 KSR_SHUFFLE(simd_shuffle_xor, by_xor, shuffle_xor)
@@ -221,8 +220,8 @@ KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast)
     KSR_INLINE T width##_shuffle_and_fill_##name(T value, T filling, ushort delta, ushort modulo = lanes, KSR_AT) {    \
         uint lane = ksr_here()->lane % modulo, from = lane around delta;                                               \
         uint source = ksr_here()->lane - lane + from % modulo;                                                         \
-        T filled = ksr_collective(filling, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_line, ksr::what));       \
-        T moved = ksr_collective(value, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_line, ksr::what));          \
+        T filled = ksr_collective(filling, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_at, ksr::what));       \
+        T moved = ksr_collective(value, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_at, ksr::what));          \
         return from < modulo ? moved : filled;                                                                         \
     }
 KSR_FILL(simd, up, -, fill_up, 32)
@@ -232,7 +231,7 @@ KSR_FILL(quad, down, +, quad_fill_down, 4)
 #undef KSR_FILL
 
 template <class T> KSR_INLINE T simd_broadcast_first(T value, KSR_AT) {
-    return ksr_collective(value, 0, ksr::move_first<T>, ksr::site(ksr_line, ksr::first));
+    return ksr_collective(value, 0, ksr::move_first<T>, ksr::site(ksr_at, ksr::first));
 }
 
 // A set of lanes.
@@ -248,20 +247,20 @@ struct simd_vote {
 };
 
 KSR_INLINE simd_vote simd_ballot(bool vote, KSR_AT) {
-    return simd_vote(ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_line, ksr::ballot)));
+    return simd_vote(ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_at, ksr::ballot)));
 }
 KSR_INLINE simd_vote simd_active_threads_mask(KSR_AT) {
-    return simd_vote(ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::active)));
+    return simd_vote(ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_at, ksr::active)));
 }
 KSR_INLINE bool simd_all(bool vote, KSR_AT) {
-    return ksr_collective<uint>(!vote, 0, ksr::vote, ksr::site(ksr_line, ksr::every)) == 0;
+    return ksr_collective<uint>(!vote, 0, ksr::vote, ksr::site(ksr_at, ksr::every)) == 0;
 }
 KSR_INLINE bool simd_any(bool vote, KSR_AT) {
-    return ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_line, ksr::some)) != 0;
+    return ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_at, ksr::some)) != 0;
 }
 KSR_INLINE bool simd_is_first(KSR_AT) {
     uint lane = ksr_here()->lane;
-    uint mask = ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::first));
+    uint mask = ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_at, ksr::first));
     return uint(__builtin_ctz(mask)) == lane;
 }
 
@@ -279,22 +278,22 @@ struct quad_vote {
 
 KSR_INLINE quad_vote quad_ballot(bool vote, KSR_AT) {
     uint first = ksr_here()->lane / 4 * 4;
-    return quad_vote(ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_line, ksr::quad_ballot)) >> first & 15);
+    return quad_vote(ksr_collective<uint>(vote, 0, ksr::vote, ksr::site(ksr_at, ksr::quad_ballot)) >> first & 15);
 }
 KSR_INLINE quad_vote quad_active_threads_mask(KSR_AT) {
     uint first = ksr_here()->lane / 4 * 4;
-    return quad_vote(ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_line, ksr::quad_active)) >> first & 15);
+    return quad_vote(ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_at, ksr::quad_active)) >> first & 15);
 }
-KSR_INLINE bool quad_all(bool vote, KSR_AT) { return !quad_ballot(!vote, ksr_line).any(); }
-KSR_INLINE bool quad_any(bool vote, KSR_AT) { return quad_ballot(vote, ksr_line).any(); }
+KSR_INLINE bool quad_all(bool vote, KSR_AT) { return !quad_ballot(!vote, ksr_at).any(); }
+KSR_INLINE bool quad_any(bool vote, KSR_AT) { return quad_ballot(vote, ksr_at).any(); }
 KSR_INLINE bool quad_is_first(KSR_AT) {
     uint place = ksr_here()->lane % 4;
-    return uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_line).ksr_mask))) == place;
+    return uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_at).ksr_mask))) == place;
 }
 template <class T> KSR_INLINE T quad_broadcast_first(T value, KSR_AT) {
     uint first = ksr_here()->lane / 4 * 4;
-    uint place = first + uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_line).ksr_mask)));
-    return ksr_collective(value, place, ksr::move<T, ksr::by_index>, ksr::site(ksr_line, ksr::quad_first));
+    uint place = first + uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_at).ksr_mask)));
+    return ksr_collective(value, place, ksr::move<T, ksr::by_index>, ksr::site(ksr_at, ksr::quad_first));
 }
 
 }  // namespace metal
@@ -305,6 +304,10 @@ namespace ksr {
 #if defined(__APPLE__)
 extern "C" char ksr_threadgroup_begin[] asm("section$start$__DATA$ksr_tg");
 extern "C" char ksr_threadgroup_end[] asm("section$end$__DATA$ksr_tg");
+#elif defined(KSR_CUDA) && !defined(__clang__)
+// GCC leaves out the section of variables in templates, so all of a CUDA kernel's are where zeros go anyway.
+extern "C" char ksr_threadgroup_begin[] asm("__bss_start") __attribute__((visibility("hidden")));
+extern "C" char ksr_threadgroup_end[] asm("_end") __attribute__((visibility("hidden")));
 #else
 extern "C" char ksr_threadgroup_begin[] asm("__start_ksr_tg") __attribute__((visibility("hidden")));
 extern "C" char ksr_threadgroup_end[] asm("__stop_ksr_tg") __attribute__((visibility("hidden")));
@@ -319,8 +322,16 @@ template <class T> struct element { typedef T type; };
 template <class T, unsigned long N> struct element<T[N]> : element<T> {};
 template <class T> struct row { typedef T type; };
 template <class T, unsigned long N> struct row<T[N]> { typedef T type; };
+// As aligned as threadgroup memory is: what is aligned in the one is so in the other.
+KSR_INLINE char* storage_begin() {
+#if defined(KSR_CUDA) && !defined(__clang__)
+    return reinterpret_cast<char*>(reinterpret_cast<ksr_address>(ksr_threadgroup_begin) & ~ksr_address(63));
+#else  // a section of its own begins as its variables need it
+    return ksr_threadgroup_begin;
+#endif
+}
 template <class T> KSR_INLINE T& threadgroup(room<T>& variable, [[maybe_unused]] const char* name) {
-    auto offset = reinterpret_cast<char*>(&variable) - ksr_threadgroup_begin;
+    auto offset = reinterpret_cast<char*>(&variable) - storage_begin();
 #ifdef KSR_CHECKED
     const ksr_declared declared = {uint(offset), sizeof(T), sizeof(typename element<T>::type), sizeof(typename row<T>::type), name};
     ksr_declare(&declared);
@@ -330,7 +341,9 @@ template <class T> KSR_INLINE T& threadgroup(room<T>& variable, [[maybe_unused]]
 
 }  // namespace ksr
 
-#if defined(__APPLE__)
+#if defined(KSR_CUDA) && !defined(__clang__)
+#define KSR_THREADGROUP static
+#elif defined(__APPLE__)
 #define KSR_THREADGROUP __attribute__((used, section("__DATA,ksr_tg"))) static
 #else
 #define KSR_THREADGROUP __attribute__((used, section("ksr_tg"))) static

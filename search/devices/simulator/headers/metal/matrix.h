@@ -37,7 +37,7 @@ template <class T, int Columns, int Rows> simdgroup_matrix<T, Columns, Rows> mak
 
 template <class T, class P>
 KSR_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& m, const P* from, ulong stride = 8, ulong2 origin = 0,
-                               bool transpose = false, [[maybe_unused]] KSR_AT) {
+                               bool transpose = false, [[maybe_unused]] KSR_IN_LINE) {
     KSR_STANDS_IN(ksr_line);
     uint lane = ksr_here()->lane, row = ksr::matrix_row(lane), column = ksr::matrix_column(lane);
     from += origin.y * stride + origin.x;
@@ -47,7 +47,7 @@ KSR_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& m, const P* from, ulon
 
 template <class T, class P>
 KSR_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8>& m, P* to, ulong stride = 8, ulong2 origin = 0,
-                                bool transpose = false, [[maybe_unused]] KSR_AT) {
+                                bool transpose = false, [[maybe_unused]] KSR_IN_LINE) {
     KSR_STANDS_IN(ksr_line);
     uint lane = ksr_here()->lane, row = ksr::matrix_row(lane), column = ksr::matrix_column(lane);
     to += origin.y * stride + origin.x;
@@ -97,7 +97,7 @@ KSR_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d, cons
                                               const simdgroup_matrix<B, 8, 8>& b, const simdgroup_matrix<C, 8, 8>& c,
                                               KSR_AT) {
     ksr::product_input<A, B> own = {a.ksr_own, b.ksr_own};
-    own = ksr_collective(own, 0, ksr::multiply_matrices<A, B>, ksr::site(ksr_line, ksr::matrix_product));
+    own = ksr_collective(own, 0, ksr::multiply_matrices<A, B>, ksr::site(ksr_at, ksr::matrix_product));
     float2 product;
     __builtin_memcpy(&product, &own, sizeof product);
     for (int i = 0; i < 2; ++i) d.ksr_own[i] = D(float(c.ksr_own[i]) + product[i]);
@@ -105,7 +105,7 @@ KSR_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d, cons
 template <class D, class A, class B>
 KSR_INLINE void simdgroup_multiply(simdgroup_matrix<D, 8, 8>& d, const simdgroup_matrix<A, 8, 8>& a,
                                    const simdgroup_matrix<B, 8, 8>& b, KSR_AT) {
-    simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<D, 8, 8>(D(0)), ksr_line);
+    simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<D, 8, 8>(D(0)), ksr_at);
 }
 
 }  // namespace metal

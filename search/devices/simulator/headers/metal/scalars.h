@@ -40,7 +40,7 @@ static_assert(sizeof(long) == 8, "Metal's long has 64 bits");
 #define KSR_MARK(operation, value)
 #define KSR_COUNT(counter, amount)
 #ifdef KSR_CHECKED
-#define KSR_UNCOUNTED __attribute__((noinline, no_sanitize("thread")))
+#define KSR_UNCOUNTED __attribute__((noinline, no_sanitize("thread", "bounds")))
 #else
 #define KSR_UNCOUNTED
 #endif
@@ -102,6 +102,16 @@ struct bfloat {
     template <class T> constexpr bfloat& operator/=(T other) { return *this = bfloat(float(*this) / float(other)); }
     constexpr bfloat& operator++() { return *this += 1; }
     constexpr bfloat& operator--() { return *this -= 1; }
+    constexpr bfloat operator++(int) {
+        bfloat before = *this;
+        *this += 1;
+        return before;
+    }
+    constexpr bfloat operator--(int) {
+        bfloat before = *this;
+        *this -= 1;
+        return before;
+    }
 };
 typedef bfloat bfloat16_t;
 
@@ -119,6 +129,17 @@ KSR_BFLOAT_OPERATOR(-)
 KSR_BFLOAT_OPERATOR(*)
 KSR_BFLOAT_OPERATOR(/)
 #undef KSR_BFLOAT_OPERATOR
+
+// The sum (and so on) as above, converted to the type of what it is assigned to.
+#define KSR_BFLOAT_ASSIGNMENT(op)                                                                                      \
+    template <ksr::arithmetic T> requires(!__is_same(T, bfloat)) constexpr T& operator op##=(T& a, bfloat b) {         \
+        return a = T(a op b);                                                                                          \
+    }
+KSR_BFLOAT_ASSIGNMENT(+)
+KSR_BFLOAT_ASSIGNMENT(-)
+KSR_BFLOAT_ASSIGNMENT(*)
+KSR_BFLOAT_ASSIGNMENT(/)
+#undef KSR_BFLOAT_ASSIGNMENT
 
 #define KSR_BFLOAT_COMPARISON(op)                                                                                      \
     constexpr bool operator op(bfloat a, bfloat b) { return float(a) op float(b); }                                    \

@@ -60,8 +60,8 @@ template <class T> struct packed_storage<T, 4> {
 };
 
 // Some components of a vector, to assign to.
-template <class T, int N, int... I> struct swizzle {
-    metal::vec<T, N>& of;
+template <class V, class T, int... I> struct swizzle {
+    V& of;
     constexpr operator metal::vec<T, sizeof...(I)>() const { return metal::vec<T, sizeof...(I)>(of[I]...); }
     constexpr swizzle& operator=(metal::vec<T, sizeof...(I)> from) {
         int i = 0;
@@ -106,7 +106,7 @@ template <class T, int N> struct vec : ksr::storage<T, N> {
         static_assert(((I < N) && ...), "the vector has no such component");
         return vec<T, sizeof...(I)>(ksr_at[I]...);
     }
-    template <int... I> constexpr ksr::swizzle<T, N, I...> ksr_set(ksr::lanes<I...>) {
+    template <int... I> constexpr ksr::swizzle<vec, T, I...> ksr_set(ksr::lanes<I...>) {
         static_assert(((I < N) && ...), "the vector has no such component");
         return {*this};
     }
@@ -150,6 +150,10 @@ template <class T, int N> struct packed_vec : ksr::packed_storage<T, N> {
     template <int... I> constexpr vec<T, sizeof...(I)> ksr_get(ksr::lanes<I...>) const {
         static_assert(((I < N) && ...), "the vector has no such component");
         return vec<T, sizeof...(I)>(ksr_at[I]...);
+    }
+    template <int... I> constexpr ksr::swizzle<packed_vec, T, I...> ksr_set(ksr::lanes<I...>) {
+        static_assert(((I < N) && ...), "the vector has no such component");
+        return {*this};
     }
     template <class B> constexpr packed_vec& operator+=(B other) { return *this = vec<T, N>(*this) + other; }
     template <class B> constexpr packed_vec& operator-=(B other) { return *this = vec<T, N>(*this) - other; }
@@ -250,6 +254,7 @@ template <class T, int N> constexpr vec<bool, N> operator!(vec<T, N> a) {
 
 }  // namespace metal
 
+#ifndef KSR_CUDA  // which gives these names other meanings
 #define KSR_VECTOR_NAMES(T, name)                                                                                      \
     typedef metal::vec<T, 2> name##2;                                                                                  \
     typedef metal::vec<T, 3> name##3;                                                                                  \
@@ -297,3 +302,4 @@ template <class To, class From> constexpr To as_type(From from) {
 namespace metal {
 using ::as_type;
 }
+#endif
