@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 
 from translator.metal_attributes import ATTRIBUTES
@@ -25,7 +26,7 @@ _C_LIBRARY = (
     "abort|calloc|connect|dlopen|dlsym|exec[lv]p?e?|_?exit|fopen|v?fork|f?printf|free|getenv|kill|longjmp|malloc|mmap|"
     "mprotect|popen|puts|raise|realloc|setenv|setjmp|signal|socket|syscall|system"
 )
-_KEYWORDS = (
+KEYWORDS = (
     "alignas|auto|bool|break|case|char|class|const|constexpr|continue|decltype|default|do|else|enum|false|float|for|if|"
     "inline|int|long|namespace|operator|return|short|signed|sizeof|static|struct|switch|template|this|true|typedef|"
     "typename|union|unsigned|using|void|volatile|while"
@@ -36,7 +37,17 @@ _METALS_OWN = (
 )
 
 # Each rule: what it looks like in code (comments and literals blanked), and what to do.
-_RULES: tuple[tuple[str, str], ...] = (
+SPELLING_RULES: tuple[tuple[str, str], ...] = (
+    (r"##", "'##' can build any word: write the word itself"),
+    (r"<%|%>|<:|:>|%:", "write brackets, braces and '#' themselves, not their digraphs"),
+    (r"\?\?[=/'()!<>-]", "write the character itself, not its trigraph"),
+    (r"[\w#/*]\\\r?\n(?=[\w#/*])", "a line that ends in a backslash splits a word: write the word on one line"),
+    (r"\\(?!\r?\n)", "a backslash can only stand at the end of a line of a macro"),
+    (r"\\\r?\n?\s*\Z", "the text can't end in a backslash: it would join the line that follows"),
+)
+"""What no language needs here, and what could hide a part of a text from the other rules."""
+
+_METALS_RULES: tuple[tuple[str, str], ...] = (
     (r"\bextern\b", "nothing outside the kernel can be declared: drop 'extern' and define it in the header"),
     (r"\basm\b", "no assembly is accepted: use Metal's own functions"),
     (
@@ -51,29 +62,47 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"\[\s*\[(?!\s*{_METALS_OWN})", "this attribute is not accepted: only Metal's own are"),
     (r"\b(?:gnu|_Clang)\b|\bclang\b(?=\s*::)", "'{0}' names attributes of a compiler: none is accepted"),
     (r"^[ \t]*(?:export\s+)?(?:import|module)\b", "a kernel can't import anything: drop this line"),
-    (r"##", "'##' can build any word: write the word itself"),
     (
-        rf"^[ \t]*#[ \t]*define[ \t]+(?:{_KEYWORDS})\b",
+        rf"^[ \t]*#[ \t]*define[ \t]+(?:{KEYWORDS})\b",
         "a word of the language can't be defined anew: choose another name",
     ),
-    (r"<%|%>|<:|:>|%:", "write brackets, braces and '#' themselves, not their digraphs"),
-    (r"\?\?[=/'()!<>-]", "write the character itself, not its trigraph"),
-    (r"[\w#/*]\\\r?\n(?=[\w#/*])", "a line that ends in a backslash splits a word: write the word on one line"),
-    (r"\\(?!\r?\n)", "a backslash can only stand at the end of a line of a macro"),
-    (r"\\\r?\n?\s*\Z", "the text can't end in a backslash: it would join the line that follows"),
 )
 
 _NOT_PRINTABLE = re.compile(r"[^ -~\t\r\n]|\r(?!\n)")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)([^\n]*)", re.MULTILINE)
 _ALLOWED_DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "pragma", "error")
 _PRAGMA = r"\s*(?:unroll\b|nounroll\b|clang\s+(?:loop|fp)\b|METAL\b)"
-_ALLOWED_PRAGMA = re.compile(_PRAGMA)
-_ALLOWED_OPERATOR = re.compile(rf'_Pragma\s*\(\s*"{_PRAGMA}[^"\\\n]*"\s*\)')
 _ONLY_PRAGMAS = "only #pragma unroll, clang loop and clang fp are accepted: drop this one"
 METAL_LIBRARY = re.compile(r"\s*<(?:metal_\w+|simd/simd\.h)>\s*")
 
 
-def reaching_out(text: str) -> Iterator[tuple[int, str]]:
+@dataclass(frozen=True)
+class Reach:
+    """What a language lets a kernel's text have.
+
+    ``rules`` pair a pattern of code with what to do; ``pragmas`` and ``includes`` are patterns of what may follow those
+    words. ``closed``: braces pair up everywhere, as the text stands inside of a function.
+    """
+
+    rules: tuple[tuple[str, str], ...]
+    pragmas: str
+    only_pragmas: str
+    includes: re.Pattern[str]
+    only_includes: str
+    closed: bool
+
+
+METAL = Reach(
+    (*_METALS_RULES, *SPELLING_RULES),
+    _PRAGMA,
+    _ONLY_PRAGMAS,
+    METAL_LIBRARY,
+    "MLX includes Metal's standard library, and nothing else can be reached",
+    closed=True,
+)
+
+
+def reaching_out(text: str, reach: Reach = METAL) -> Iterator[tuple[int, str]]:
     """Yield what of ``text`` (the source or the header of a kernel) reaches outside: its line from 1, and what to do.
 
     A text that is too long, or that hides part of itself from these rules, yields that alone; any yields at most 100.
@@ -84,25 +113,26 @@ def reaching_out(text: str) -> Iterator[tuple[int, str]]:
         return
     code = blank_text(text)
     findings = chain(
-        _word_findings(code),
-        _pragma_findings(code, text),
-        _directive_findings(code),
-        _brace_findings(code),
+        _word_findings(code, reach),
+        _pragma_findings(code, text, reach),
+        _directive_findings(code, reach),
+        _brace_findings(code) if reach.closed else (),
         _nesting_findings(code),
     )
     yield from islice(findings, _ENOUGH)
 
 
-def _word_findings(code: str) -> Iterator[tuple[int, str]]:
-    for pattern, message in _RULES:
+def _word_findings(code: str, reach: Reach) -> Iterator[tuple[int, str]]:
+    for pattern, message in reach.rules:
         for match in re.finditer(pattern, code, re.MULTILINE):
             yield line_of(code, match.start()), message.format(match.group())
 
 
-def _pragma_findings(code: str, text: str) -> Iterator[tuple[int, str]]:
+def _pragma_findings(code: str, text: str, reach: Reach) -> Iterator[tuple[int, str]]:
+    allowed = re.compile(rf'_Pragma\s*\(\s*"{reach.pragmas}[^"\\\n]*"\s*\)')
     for match in re.finditer(r"\b_Pragma\b", code):
-        if not _ALLOWED_OPERATOR.match(text, match.start()):
-            yield line_of(code, match.start()), _ONLY_PRAGMAS
+        if not allowed.match(text, match.start()):
+            yield line_of(code, match.start()), reach.only_pragmas
 
 
 def _hiding(text: str) -> Iterator[tuple[int, str]]:
@@ -141,15 +171,15 @@ def blank_text(text: str) -> str:
     return _TOKEN.sub(lambda match: match["number"] or match["raw"] or re.sub(r"[^\n]", " ", match.group()), text)
 
 
-def _directive_findings(code: str) -> Iterator[tuple[int, str]]:
+def _directive_findings(code: str, reach: Reach) -> Iterator[tuple[int, str]]:
     for match in _DIRECTIVE.finditer(code):
         word, rest = match.groups()
         line = line_of(code, match.start())
         if word in ("include", "import"):
-            if not METAL_LIBRARY.fullmatch(rest):
-                yield line, f"drop the #{word}: MLX includes Metal's standard library, and nothing else can be reached"
-        elif word == "pragma" and not _ALLOWED_PRAGMA.match(rest):
-            yield line, _ONLY_PRAGMAS
+            if not reach.includes.fullmatch(rest):
+                yield line, f"drop the #{word}: {reach.only_includes}"
+        elif word == "pragma" and not re.match(reach.pragmas, rest):
+            yield line, reach.only_pragmas
         elif word not in _ALLOWED_DIRECTIVES:
             yield line, f"#{word} is not accepted: drop it"
 

@@ -43,7 +43,7 @@ CUDA = Reach(
         (r"\b(?:cub|thrust|cutlass|cute)\s*::", "'{0}' is refused: the simulator has no such library"),
         (r"\btex(?:1D|2D|3D)\w*|\bsurf[123]D\w*", "'{0}' is refused: the simulator has no textures"),
         (
-            r"\b(?:this_)?(?:grid|multi_grid|cluster)(?:_group)?\b(?=\s*\(\s*\))|\b(?:grid|cluster)_group\b",
+            r"\b(?:this_(?:grid|multi_grid|cluster)|(?:grid|cluster)_group)\b",
             "'{0}' is refused: blocks run one after another here and can't wait for each other; use two launches",
         ),
         (r"\bclock(?:64)?\s*\(\s*\)", "'{0}' is refused: the simulator has no clock"),
