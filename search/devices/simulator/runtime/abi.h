@@ -46,8 +46,9 @@ struct ksr_simdgroup {
     ksr_u32 barrier;    // waits at a threadgroup barrier
     ksr_u32 paused;     // its access log is full (counted mode), or it lets others go first (checked mode)
     ksr_u32 first_thread;
-    ksr_u64 mixed;      // nonzero when the pending lanes are not all at `site`
-    ksr_u64 site;       // the operation that the first pending lane waits at
+    ksr_u32 mixed;      // nonzero when the pending lanes may be at different sites: `sites` and `combine` have theirs
+    ksr_u64 site;       // the operation that all pending lanes wait at, when it is one,
+    ksr_combine common;  // and what completes it
     void* stack_pointer[KSR_SIMD_WIDTH];
     ksr_u32 path[KSR_SIMD_WIDTH];  // the calls that each lane is in, of those that are noted; 0 for none
     ksr_u64 sites[KSR_SIMD_WIDTH];
@@ -266,6 +267,18 @@ KSR_INLINE void ksr_yield(ksr_worker* worker, ksr_simdgroup* group, ksr_u32 lane
 #define KSR_AFTER_CALLS(site, path)
 #endif
 
+// Notes where `lane` waits, and where those do that came before: they differ.
+static __attribute__((noinline, cold, unused)) void ksr_note_site(
+    ksr_simdgroup* group, ksr_u32 lane, ksr_u64 site, ksr_combine combine) {
+    for (ksr_u32 rest = group->mixed ? 0 : group->pending; rest; rest &= rest - 1) {
+        group->sites[__builtin_ctz(rest)] = group->site;
+        group->combine[__builtin_ctz(rest)] = group->common;
+    }
+    group->mixed = 1;
+    group->sites[lane] = site;
+    group->combine[lane] = combine;
+}
+
 // Takes part in a simdgroup operation: leaves `value` (and `operand`), returns what `combine` makes of all of them.
 // `site` tells operations in different places apart; with the calls that led there, only lanes at one site combine.
 template <class T>
@@ -277,22 +290,27 @@ KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u
     KSR_AFTER_CALLS(site, group->path[lane]);
     reinterpret_cast<T*>(group->value)[lane] = value;
     group->operand[lane] = operand;
+    ksr_u32 pending = group->pending | bit, runnable = group->runnable & ~bit;
+#if defined(KSR_COUNTED) || defined(KSR_CHECKED)  // the scheduler sees every operation, and where each lane stands
+    group->mixed = 1;
     group->sites[lane] = site;
     group->combine[lane] = combine;
-    if (!group->pending) {
-        group->site = site;
+#else
+    if (pending == bit) {
         group->mixed = 0;
+        group->site = site;
+        group->common = combine;
+    } else if (__builtin_expect(group->site != site || group->mixed, 0)) {
+        ksr_note_site(group, lane, site, combine);
     }
-    group->mixed |= group->site ^ site;
-    group->pending |= bit;
-    group->runnable &= ~bit;
-#if !defined(KSR_COUNTED) && !defined(KSR_CHECKED)  // in those modes the scheduler sees every operation
-    if (group->pending == group->live && !group->mixed) {
-        combine(group, group->live);
-        group->runnable = group->live;
-        group->pending = 0;
+    if (pending == group->live && !group->mixed) {
+        combine(group, pending);
+        runnable = pending;
+        pending = 0;
     }
 #endif
+    group->pending = pending;
+    group->runnable = runnable;
     ksr_yield(worker, group, lane);
     return reinterpret_cast<T*>(group->result)[lane];
 }

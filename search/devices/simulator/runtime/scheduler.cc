@@ -61,27 +61,28 @@ enum Choice { kResume, kStart, kDone };
 // before those that went around it.
 void complete_earliest(ksr_worker* worker, ksr_simdgroup* group) {
     const ksr_paths* paths = &owner(worker)->paths;
-    ksr_u32 active = 0, first = __builtin_ctz(group->pending);
-    ksr_u64 site = group->sites[first];
-    for (ksr_u32 rest = group->pending; rest; rest &= rest - 1) {
-        ksr_u32 lane = __builtin_ctz(rest);
-        if (group->sites[lane] != site && ksr_earlier(paths, group->sites[lane], site)) {
-            site = group->sites[lane];
-            active = 0;
-            first = lane;
+    ksr_u32 active = group->pending;
+    ksr_u64 site = group->site;
+    ksr_combine combine = group->common;
+    if (group->mixed) {
+        ksr_u32 first = __builtin_ctz(group->pending);
+        site = group->sites[first];
+        active = 0;
+        for (ksr_u32 rest = group->pending; rest; rest &= rest - 1) {
+            ksr_u32 lane = __builtin_ctz(rest);
+            if (group->sites[lane] != site && ksr_earlier(paths, group->sites[lane], site)) {
+                site = group->sites[lane];
+                active = 0;
+                first = lane;
+            }
+            if (group->sites[lane] == site) active |= 1u << lane;
         }
-        if (group->sites[lane] == site) active |= 1u << lane;
+        combine = group->combine[first];
     }
-    group->combine[first](group, active);
+    combine(group, active);
     if (worker->watch) ksr_watch_operation(worker, group, active, site);
     group->runnable = active;
-    group->pending &= ~active;
-    group->mixed = 0;
-    if (group->pending) {
-        group->site = group->sites[__builtin_ctz(group->pending)];
-        for (ksr_u32 rest = group->pending; rest; rest &= rest - 1)
-            group->mixed |= group->site ^ group->sites[__builtin_ctz(rest)];
-    }
+    group->pending &= ~active;  // of those that stay, each has its site noted
 }
 
 // Every live thread waits at a barrier: lets them go on, or reports why that would be wrong.
