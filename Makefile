@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 
-.PHONY: demo test test-all check format clean
+.PHONY: demo test test-all check corpus format clean
 
 demo: $(STAMP)
 	$(BIN)/ksearch-tui run attention_prefill --device auto --budget 12
@@ -23,6 +23,10 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# CUDA that others wrote, for tests/translator/test_real_sources.py; fetched, never committed.
+corpus: $(STAMP)
+	$(BIN)/python scripts/fetch_corpus.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

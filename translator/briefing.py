@@ -11,6 +11,7 @@ import re
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -62,6 +63,29 @@ _ESTIMATES = {
 }
 """Figures that a profile may only estimate, by its fields."""
 
+_NOTHING = {
+    "mapping": "The references use no primitive of CUDA's; or there are none.",
+    "patterns": "None was found.",
+    "evidence": "There is none.",
+}
+
+
+@dataclass(frozen=True)
+class Sections:
+    """What a briefing consists of; ``mapping``, ``patterns`` and ``evidence`` are "" where the references show none."""
+
+    title: str
+    description: str
+    arrays: str
+    gpu: str
+    source: str
+    hardware: str
+    mathematics: str
+    contract: str
+    mapping: str
+    patterns: str
+    evidence: str
+
 
 def briefing(
     problem: ProblemFacts,
@@ -75,14 +99,17 @@ def briefing(
     ``mapping`` is only what becomes of the primitives that the references use; ``full`` adds hardware, mathematics,
     MLX's contract, and the references' patterns with the lines that show them.
     """
-    mapping = (
-        "\n".join(_wrapped(row) for row in _mapping(inventories))
-        or "The references use no primitive of CUDA's; or there are none."
-    )
-    if level == "mapping":
-        return _text("mapping").substitute(title=plain(problem.title), mapping=mapping)
+    texts = asdict(sections(problem, profile, source, inventories))
+    told = {name: texts[name] or nothing for name, nothing in _NOTHING.items()}
+    return _text(level).substitute(texts | told)
+
+
+def sections(
+    problem: ProblemFacts, profile: HardwareProfile, source: SourceGpu, inventories: Sequence[Inventory]
+) -> Sections:
+    """Return the sections of the briefing that `briefing` makes of the same."""
     shown = _patterns_shown(inventories)
-    return _text("full").substitute(
+    return Sections(
         title=plain(problem.title),
         description=_wrapped(plain(problem.description)),
         arrays="\n".join(_wrapped(row) for row in _arrays(problem)),
@@ -91,9 +118,9 @@ def briefing(
         hardware=_reflowed(_hardware(problem, profile, source)),
         mathematics="\n".join(_wrapped(row) for row in _mathematics(problem, inventories, shown)),
         contract=_reflowed(_text("contract").template),
-        mapping=mapping,
-        patterns="\n\n".join(_patterns(shown)) or "None was found.",
-        evidence="\n\n".join(_evidence(inventories)) or "There is none.",
+        mapping="\n".join(_wrapped(row) for row in _mapping(inventories)),
+        patterns="\n\n".join(_patterns(shown)),
+        evidence="\n\n".join(_evidence(inventories)),
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
+from translator.cuda_text import mended, parsable
 from translator.span import Span
 
 CUDA = Language(tree_sitter_cuda.language())
@@ -24,21 +25,9 @@ _DEVICE_WORDS = ("__device__", "__global__")
 _SPACES = {"__shared__": "shared", "__constant__": "constant", "__managed__": "managed", "__device__": "device"}
 _DECLARATORS = ("pointer_declarator", "reference_declarator", "array_declarator", "parenthesized_declarator")
 
-_BALANCED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-_ATTRIBUTE_CALL = re.compile(
-    rf"\b(?:__align__|__builtin_align__|__cluster_dims__|__maxnreg__|__block_size__|__attribute__)\s*{_BALANCED}"
-    r"|\bCUDART_CB\b"
-)
-_LEADING_MACRO = re.compile(
-    rf"(?m)^[ \t]*(?:template\s*<[^\n]*>\s*)?(?P<macro>[A-Z][A-Z0-9_]+(?:{_BALANCED})?)"
-    r"(?=\s+__(?:global|device|host)__\b)"
-)
-_ATTRIBUTE_MACRO = re.compile(
-    r"(?m)^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]+"
-    r"(?P<words>(?:(?:__device__|__host__|__global__|__forceinline__|__noinline__|__inline__|inline|static)[ \t]*)+)$"
-)
 _WORD = re.compile(r"[A-Za-z_]")
-_DIRECTIVE_OR_WORD = re.compile(r"(?m)^[ \t]*#(?:[^\n\\]|\\[\s\S])*|\b[A-Za-z_]\w*")
+_MACRO_CALL = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+_MOST_MENDS = 3
 
 
 @dataclass(frozen=True)
@@ -91,10 +80,15 @@ class Launch:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """Where the text isn't CUDA as the parser knows it."""
+    """Where the text isn't read, with the number of the reason.
+
+    C001: it isn't CUDA as the parser knows it. C002: a character is missing. C003: one of the branches of an ``#if``
+    that can't all stand in one text; the first is read. C004: a macro with arguments stands where it can't be read.
+    """
 
     message: str
     span: Span
+    code: str
 
 
 @dataclass(frozen=True)
@@ -122,8 +116,8 @@ class CudaSource:
 
 def parse_cuda(text: str, path: str) -> CudaSource:
     """Parse CUDA source text; anything that doesn't parse becomes a `Diagnostic`, and the rest is still there."""
-    root = Parser(CUDA).parse(_parsable(text).encode("ascii")).root_node
     reader = _Reader(text)
+    root = _parse(parsable(text), reader)
     nodes = tuple(node for node in walk(root) if node.is_named or node.is_missing or _WORD.match(node.type))
     for node in nodes:
         reader.read(node)
@@ -135,9 +129,54 @@ def parse_cuda(text: str, path: str) -> CudaSource:
         tuple(reader.host_functions),
         tuple(reader.declarations),
         tuple(reader.launches),
-        tuple(reader.diagnostics),
+        tuple(sorted(reader.diagnostics, key=lambda diagnostic: diagnostic.span.start)),
         nodes,
     )
+
+
+def _parse(text: str, reader: _Reader) -> Node:
+    """Parse a text, mended where that leaves fewer errors; tell the reader what is left out by it."""
+    root = Parser(CUDA).parse(text.encode("ascii")).root_node
+    for _ in range(_MOST_MENDS):
+        errors = _errors(root) if root.has_error else []
+        if not errors:
+            break
+        better, branches, macros = mended(text, errors)
+        if better == text:
+            break
+        tree = Parser(CUDA).parse(better.encode("ascii")).root_node
+        if _weight(_errors(tree)) >= _weight(errors):
+            break
+        root, text = tree, better
+        reader.leave_out(branches, "this branch of an #if isn't read: it can't stand beside the other", "C003")
+        reader.leave_out(macros, "this macro isn't read: end it with ';' or write what it stands for", "C004")
+    return root
+
+
+def _errors(root: Node) -> list[Span]:
+    """Return where a tree has errors, the outermost ones."""
+    found: list[Span] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type == "ERROR" or node.is_missing:
+            found.append(span_of(node))
+        elif node.has_error:
+            stack.extend(node.children)
+    return found
+
+
+def _weight(errors: list[Span]) -> int:
+    return sum(1 + error.end - error.start for error in errors)
+
+
+def parse_expression(text: str) -> tuple[Node, str] | None:
+    """Parse one C++ expression: its node and the text that the node's offsets are in, None when it isn't one."""
+    padded = f"int x = {text};"
+    root = Parser(CUDA).parse(parsable(padded).encode("ascii")).root_node
+    declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
+    value = declarator.child_by_field_name("value") if declarator is not None else None
+    return None if value is None or root.has_error else (value, padded)
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -172,28 +211,6 @@ def declared_name(declarator: Node) -> Node | None:
     return node if node is not None and node.type in ("identifier", "field_identifier") else None
 
 
-def _parsable(text: str) -> str:
-    """Return the text with one ASCII character for each of its own and without what the grammar can't read."""
-    if not text.isascii() or "\0" in text:
-        text = "".join(c if "\0" < c < "\x80" else " " if c in "\0\ufeff" or c.isspace() else "_" for c in text)
-    if stand_ins := {
-        macro["name"]: _stand_in(macro["name"], macro["words"]) for macro in _ATTRIBUTE_MACRO.finditer(text)
-    }:
-        text = _DIRECTIVE_OR_WORD.sub(lambda match: stand_ins.get(match[0], match[0]), text)
-    text = _ATTRIBUTE_CALL.sub(lambda match: _blank(match[0]), text)
-    return _LEADING_MACRO.sub(lambda match: match[0].replace(match["macro"], _blank(match["macro"])), text)
-
-
-def _stand_in(name: str, words: str) -> str:
-    """Return as many characters as ``name`` has: the qualifier that the macro brings, if it fits, and blanks."""
-    fitting = (word for word in _DEVICE_WORDS if word in words.split() and len(word) <= len(name))
-    return next(fitting, "").ljust(len(name))
-
-
-def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
-
-
 class _Reader:
     """Collects, in one walk over the tree, what a `CudaSource` lists."""
 
@@ -219,6 +236,11 @@ class _Reader:
             self._launch(node)
         elif (kind == "ERROR" or node.is_missing) and len(self.diagnostics) < MOST_DIAGNOSTICS:
             self._diagnostic(node)
+
+    def leave_out(self, spans: list[Span], message: str, code: str) -> None:
+        """Add a diagnostic for each of some parts of the text that the parser doesn't see."""
+        room = MOST_DIAGNOSTICS - len(self.diagnostics)
+        self.diagnostics.extend(Diagnostic(message, span, code) for span in spans[:room])
 
     def _text(self, node: Node | None) -> str:
         return "" if node is None else " ".join(self.text[node.start_byte : node.end_byte].split())
@@ -310,7 +332,19 @@ class _Reader:
             return
         self._error_end = span.end
         if node.is_missing:
-            self.diagnostics.append(Diagnostic(f"'{node.type}' is missing here", span))
+            if not _ends_macro(self.text, node):
+                self.diagnostics.append(Diagnostic(f"'{node.type}' is missing here", span, "C002"))
             return
         shown = shorten(self.text[node.start_byte : node.end_byte], 40)
-        self.diagnostics.append(Diagnostic(f"not understood: '{shown}'" if shown else "not understood", span))
+        self.diagnostics.append(Diagnostic(f"not understood: '{shown}'" if shown else "not understood", span, "C001"))
+
+
+def _ends_macro(text: str, missing: Node) -> bool:
+    """Whether a missing semicolon is one that a macro brings: ``CHECK_INPUT(x)``."""
+    call = missing.prev_sibling
+    function = call.child_by_field_name("function") if call is not None and call.type == "call_expression" else None
+    return (
+        missing.type == ";"
+        and function is not None
+        and _MACRO_CALL.match(text[function.start_byte : function.end_byte]) is not None
+    )

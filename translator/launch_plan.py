@@ -29,7 +29,8 @@ class ArrayPlan:
 
     ``dtype`` is a name such as ``float32``. ``extent`` is the number of elements, "" when nothing in the source says.
     ``zeroed``: the host clears it before the launches. ``below``: for integers used as indices, what they stay below,
-    "" when nothing says.
+    "" when nothing says. ``shape``: the extents that its elements are laid out in, () when nothing shows more than one.
+    ``gathered``: which elements are accessed depends on the data alone.
     """
 
     name: str
@@ -38,6 +39,8 @@ class ArrayPlan:
     role: Role
     zeroed: bool = False
     below: str = ""
+    shape: tuple[str, ...] = ()
+    gathered: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,19 +96,28 @@ class LaunchStep:
 
 @dataclass(frozen=True)
 class Question:
-    """Something that the source doesn't say and a person has to: what it is about (an array, an axis, a kernel)."""
+    """Something that the source doesn't say and a person has to: what it is about (an array, an axis, a kernel).
+
+    ``answer`` is the key under which `answered_plan` takes an answer (``extent.x``), "" when the source must change.
+    """
 
     about: str
     message: str
     span: Span
+    answer: str = ""
 
 
 @dataclass(frozen=True)
 class LaunchPlan:
     """The launches of one host function, in order, with what they work on.
 
-    ``requires`` has conditions over axes that the host checks before it launches, as pairs of a text and what it must
-    be a multiple of or must not exceed: ``("multiple", "d", "4")``, ``("most", "cols", "1024")``.
+    ``requires`` has conditions over axes that the host checks before it launches: a text and what it must be a multiple
+    of, must not exceed, must reach or must equal: ``("multiple", "d", "4")``, ``("most", "cols", "1024")``,
+    ``("least", "n", "32")``, ``("equal", "d", "64")``; an axis that must equal a number is put in and is no axis.
+    ``choices`` says where the plan is one of several that the host has, and how to get another. ``given`` has sizes
+    that the source gives to axes (those of a ``main``), as examples. ``symbols`` are the arrays that are
+    ``__constant__`` variables by that name, which the host fills before it launches; ``function`` is the host function,
+    "" when there is none. A plan with ``questions`` isn't complete.
     """
 
     axes: tuple[str, ...]
@@ -114,3 +126,7 @@ class LaunchPlan:
     steps: tuple[LaunchStep, ...]
     requires: tuple[tuple[str, str, str], ...] = ()
     questions: tuple[Question, ...] = ()
+    choices: tuple[Question, ...] = ()
+    given: tuple[tuple[str, int], ...] = ()
+    symbols: tuple[str, ...] = ()
+    function: str = ""

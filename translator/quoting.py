@@ -12,12 +12,12 @@ def plain(text: str) -> str:
     return _visible(" ".join(text.split())).replace("`", "'")
 
 
-def fenced(text: str, language: str) -> str:
+def fenced(text: str, language: str, longest: int = LONGEST_LINE) -> str:
     """Return the text as a Markdown block whose fence is longer than any run of backquotes in it.
 
-    Control characters become marks, tabs blanks, and overlong lines are cut.
+    Control characters become marks, tabs blanks, and lines of more than ``longest`` characters are cut.
     """
-    lines = [_cut(_visible(line.expandtabs(4)).rstrip()) for line in re.split(r"\r\n|\n|\r", text)]
+    lines = [_cut(_visible(line.expandtabs(4)).rstrip(), longest) for line in re.split(r"\r\n|\n|\r", text)]
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}{language}", *lines, fence])
@@ -27,5 +27,5 @@ def _visible(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+def _cut(line: str, longest: int) -> str:
+    return line if len(line) <= longest else line[: longest - 1] + "…"

@@ -168,3 +168,56 @@ def test_nothing_makes_it_crash(text):
     parsed = source(text)
     assert len(parsed.diagnostics) <= 100
     assert all(d.message.isprintable() for d in parsed.diagnostics)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__global__ void k() { typename Traits::Load(memory).Load(x, y, n); }\n",
+        "__global__ void k(int a) __launch_bounds__(128);\n",
+        "__global__ void k(const __grid_constant__ P p) { }\n",
+        '__global__ void k() {\n#pragma unroll N\n  for (;;) { }\n  _Pragma("unroll") for (;;) { }\n}\n',
+        "void f() { auto g = [=] __device__ (int i) { return i; }; }\n",
+        "__global__ void k(float* RESTRICT x, const float *RESTRICT y) { }\n",
+        "NAMESPACE_BEGIN\nnamespace a::b { __global__ void k(int a) { } }\nNAMESPACE_END\n",
+        "CUTLASS_DEVICE void f(int a) { }\nstruct S { CUTE_DEVICE int h(int a) { return a; } };\n",
+        "void f() { k<A<1, 2>, (3 > 2), B::v><<<dim3((n + 1) / 2, g<2, 3>(4)), {32, 4}, 0, s>>>(h<1>(x), y); }\n",
+        "void f() { BOOL_SWITCH(a, A, [&] { BOOL_SWITCH(b, B, [&] { k<A, B><<<1, 2>>>(x); }); }); }\n",
+        'void f() { int a = 1; AT_DISPATCH_ALL_TYPES(x, "f", [&] { k<scalar_t><<<1, 2>>>(x); }) }\n',
+        'const char* s = R"x(__global__ void k( { " )x";\n__global__ void k(int a) { }\n',
+        "#define F(x) \\\n  do { \\\n    x; \\\n  } while (0)\n__global__ void k(int a) { F(a); }\n",
+        "__global__ void k() { if (x) [[unlikely]] { y(); } }\n",
+    ],
+)
+def test_what_real_sources_write_is_read_without_a_diagnostic(text):
+    assert source(text).diagnostics == ()
+
+
+def test_a_macro_before_a_device_function_makes_it_one():
+    text = "CUTLASS_DEVICE int f(int a) { return a; }\n"
+    (function,) = source(text).device_functions
+    assert text[function.span.start : function.span.end].startswith("CUTLASS_DEVICE int f")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "column"),
+    [
+        ("__global__ void k(int n) {\n  n = = 2;\n}\n", "C001", 2, 7),
+        ("__global__ void k(int n) {\n  int a = n\n}\n", "C002", 2, 12),
+        ("__global__ void k(\n#if A\n  int a) {\n#else\n  int b, int c) {\n#endif\n  f();\n}\n", "C003", 4, 1),
+        ("__global__ void k() {\n  FOR_EACH(i) x[i] = 0;\n}\n", "C004", 2, 3),
+    ],
+)
+def test_a_diagnostic_has_a_number_for_its_reason(text, code, line, column):
+    (diagnostic,) = source(text).diagnostics
+    assert (diagnostic.code, diagnostic.span.line, diagnostic.span.column) == (code, line, column)
+
+
+def test_one_branch_of_a_conditional_that_splits_a_kernel_is_read_and_no_line_moves():
+    text = (
+        "#if 0\n__global__ void k(int a) {\n#else\n__global__ void k(int a, int b) {\n#endif\n"
+        "  a = 1;\n}\nint after = = 1;\n"
+    )
+    parsed = source(text)
+    assert [p.name for p in parsed.kernels[0].parameters] == ["a", "b"]
+    assert [(d.code, d.span.line) for d in parsed.diagnostics] == [("C003", 1), ("C001", 8)]

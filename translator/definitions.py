@@ -1,0 +1,209 @@
+"""What a CUDA source defines outside of its functions' bodies: functions as trees, constants, macros."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from translator.cuda_source import CudaSource, declared_name
+
+_MACRO_WORD = re.compile(r"\b[A-Za-z_]\w*")
+_DEVICE_WORDS = ("__device__", "__global__")
+_MOST_NESTED_MACROS = 8
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function as a tree. ``parameters`` are the nodes; ``template`` has names of template parameters, in order.
+
+    ``template_defaults`` goes with ``template``: the default as written, "" for none; ``template_types``: whether each
+    is a type (and no number).
+    """
+
+    name: str
+    node: Node = field(repr=False, compare=False)
+    body: Node = field(repr=False, compare=False)
+    parameters: tuple[Node, ...] = field(repr=False, compare=False)
+    template: tuple[str, ...]
+    template_defaults: tuple[str, ...]
+    template_types: tuple[bool, ...]
+    host: bool
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """Functions by name (those of one name in the order of the text), constants and macros.
+
+    ``instances`` has, for a template, the arguments of its explicit instantiations.
+    """
+
+    functions: dict[str, list[Definition]]
+    constants: dict[str, Node]
+    macros: dict[str, str]
+    function_macros: dict[str, tuple[tuple[str, ...], str]]
+    instances: dict[str, list[tuple[str, ...]]]
+    aliases: dict[str, str]
+    symbols: dict[str, Node]
+
+
+def read_definitions(source: CudaSource) -> Definitions:
+    """Read what a source defines, in one pass over its nodes."""
+    found = Definitions({}, {}, {}, {}, {}, {}, {})
+    templates: dict[int, Node] = {}
+    local_end = 0
+    for node in source.nodes:
+        kind = node.type
+        if kind == "template_declaration":
+            templates[node.children[-1].start_byte] = node
+        elif kind == "function_definition":
+            _function(source, node, templates.get(node.start_byte), found)
+            local_end = max(local_end, node.end_byte)
+        elif kind == "preproc_def":
+            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+            if name is not None:
+                found.macros[source.text_of(name)] = _joined(source.text_of(value)) if value is not None else ""
+        elif kind == "preproc_function_def":
+            _function_macro(source, node, found)
+        elif node.start_byte < local_end:
+            continue
+        elif kind in ("declaration", "field_declaration"):
+            _constants(source, node, found)
+        elif kind == "enumerator":
+            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+            if name is not None and value is not None:
+                found.constants[source.text_of(name)] = value
+        elif kind in ("alias_declaration", "type_definition"):
+            name = node.child_by_field_name("name" if kind == "alias_declaration" else "declarator")
+            target = node.child_by_field_name("type")
+            if name is not None and target is not None:
+                found.aliases[source.text_of(name)] = " ".join(source.text_of(target).split())
+        elif kind == "template_instantiation":
+            _instance(source, node, found)
+    return found
+
+
+def expand(definitions: Definitions, called: str, arguments: Sequence[str]) -> str | None:
+    """Return what a macro with arguments stands for, None when there is no such macro."""
+    macro = definitions.function_macros.get(called)
+    if macro is None or len(macro[0]) != len(arguments):
+        return None
+    values = dict(zip(macro[0], (f"({argument})" for argument in arguments), strict=True))
+    return _MACRO_WORD.sub(lambda match: values.get(match[0], match[0]), macro[1])
+
+
+def template_arguments(source_text: str, node: Node | None) -> tuple[str, ...]:
+    """Return the template arguments of ``name<…>`` as written, () when there are none."""
+    while node is not None and node.type in ("qualified_identifier", "dependent_name"):
+        node = node.child_by_field_name("name")
+    if node is None or node.type not in ("template_function", "template_type", "template_method"):
+        return ()
+    arguments = node.child_by_field_name("arguments")
+    children = arguments.named_children if arguments is not None else []
+    return tuple(
+        " ".join(source_text[child.start_byte : child.end_byte].split())
+        for child in children
+        if child.type != "comment"
+    )
+
+
+def last_name(text: str) -> str:
+    """Return the plain name of ``ns::name<arguments>``."""
+    return re.sub(r"<.*$", "", "".join(text.split()), flags=re.DOTALL).rpartition("::")[2]
+
+
+def parameter_of(source: CudaSource, parameter: Node) -> tuple[str, str]:
+    """Return the type of a parameter, as written without its name, and the name."""
+    declarator = parameter.child_by_field_name("declarator")
+    named = declared_name(declarator) if declarator is not None else None
+    default = parameter.child_by_field_name("default_value")
+    end = default.start_byte if default is not None else parameter.end_byte
+    if named is None:
+        return source.text_of(parameter), ""
+    type_text = source.text[parameter.start_byte : named.start_byte] + source.text[named.end_byte : end].rstrip("= \n")
+    return " ".join(type_text.split()), source.text_of(named)
+
+
+def _joined(text: str) -> str:
+    text = re.sub(r"\\\r?\n", " ", text)
+    return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
+
+
+def _function(source: CudaSource, node: Node, template: Node | None, found: Definitions) -> None:
+    declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
+    if declarator is None or body is None:
+        return
+    named, parameters = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("parameters")
+    if named is None or parameters is None:
+        return
+    names, defaults, types = _template(source, template)
+    definition = Definition(
+        last_name(source.text_of(named)), node, body,
+        tuple(child for child in parameters.named_children if child.type.endswith("parameter_declaration")),
+        names, defaults, types,
+        not any(child.type in _DEVICE_WORDS for child in node.children),
+    )  # fmt: skip
+    found.functions.setdefault(definition.name, []).append(definition)
+
+
+def _template(source: CudaSource, node: Node | None) -> tuple[tuple[str, ...], tuple[str, ...], tuple[bool, ...]]:
+    names: list[str] = []
+    defaults: list[str] = []
+    types: list[bool] = []
+    parameters = node.child_by_field_name("parameters") if node is not None else None
+    for child in parameters.named_children if parameters is not None else []:
+        if child.type == "comment":
+            continue
+        is_type = "type_parameter" in child.type
+        if is_type:
+            name = next((inner for inner in child.named_children if inner.type == "type_identifier"), None)
+            default = child.child_by_field_name("default_type")
+        else:
+            inner = child.child_by_field_name("declarator")
+            name = declared_name(inner) if inner is not None else None
+            default = child.child_by_field_name("default_value")
+        names.append(source.text_of(name) if name is not None else "")
+        defaults.append(source.text_of(default) if default is not None else "")
+        types.append(is_type)
+    return tuple(names), tuple(defaults), tuple(types)
+
+
+def _function_macro(source: CudaSource, node: Node, found: Definitions) -> None:
+    name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
+    value = node.child_by_field_name("value")
+    if name is None or parameters is None or value is None:
+        return
+    names = tuple(source.text_of(child) for child in parameters.named_children)
+    found.function_macros[source.text_of(name)] = (names, _joined(source.text_of(value)))
+
+
+def _constants(source: CudaSource, node: Node, found: Definitions) -> None:
+    words = {
+        source.text_of(child) for child in node.children if child.type in ("type_qualifier", "storage_class_specifier")
+    }
+    memory = {source.text_of(child) for child in node.children} & {"__constant__", "__device__", "__managed__"}
+    for declarator in node.children_by_field_name("declarator"):
+        if declarator.type == "init_declarator":
+            name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+        else:
+            name, value = declarator, node.child_by_field_name("default_value")
+        name = declared_name(name) if name is not None else None
+        if name is None:
+            continue
+        if memory and value is None:
+            found.symbols[source.text_of(name)] = node
+        elif value is not None and words & {"const", "constexpr"}:
+            found.constants[source.text_of(name)] = value
+
+
+def _instance(source: CudaSource, node: Node, found: Definitions) -> None:
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
+    named = declarator.child_by_field_name("declarator") if declarator is not None else None
+    if named is not None and (arguments := template_arguments(source.text, named)):
+        found.instances.setdefault(last_name(source.text_of(named)), []).append(arguments)

@@ -1,0 +1,204 @@
+"""Launches of the host bound to the kernels' parameters: template arguments deduced, arguments as a plan holds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from translator.array_facts import ArrayFacts, BoundStep
+from translator.c_types import dtype_of, is_integer, is_real, plain_type
+from translator.cuda_source import CudaSource, span_of
+from translator.definitions import Definition, parameter_of
+from translator.host_code import HostCode
+from translator.host_values import Grid, HostArray, HostStep, Null, Pointer, Real, Tensor, Unread, Value
+from translator.launch_plan import Argument, ArrayArgument, Question, ScalarArgument, ScalarPlan, SizeArgument, Triple
+from translator.real_numbers import real_value
+from translator.sizes import ZERO, Size, UnreadableSize, floordiv, name, names_in, parse_size, render, renders
+
+
+def type_question(text: str, source: CudaSource, where: Definition) -> Question:
+    return Question(text, f"nothing in the source says which type {text} stands for: answer type.{text}, such as float",
+                    span_of(where.node), f"type.{text}")  # fmt: skip
+
+
+def template_value(
+    source: CudaSource, host: HostCode, where: Definition, text: str, fixed: str, answers: Mapping[str, str]
+) -> Size:
+    if answer := answers.get(f"value.{text}", fixed):
+        try:
+            return parse_size({"true": "1", "false": "0"}.get(answer, answer))
+        except UnreadableSize:
+            pass
+    host.questions.append(
+        Question(text, f"nothing in the source says which number {text} stands for: answer value.{text}",
+                 span_of(where.node), f"value.{text}")
+    )  # fmt: skip
+    return name(text)
+
+
+class Binder:
+    """Turns the host's steps into those of a plan."""
+
+    def __init__(self, source: CudaSource, host: HostCode, answers: Mapping[str, str]) -> None:
+        self.source, self.host, self.answers = source, host, answers
+        self.scalars: dict[str, ScalarPlan] = {}
+        self.questions: list[Question] = []
+
+    def ask(self, question: Question) -> None:
+        if question not in self.questions:
+            self.questions.append(question)
+
+    def bind(self, step: HostStep) -> BoundStep:
+        """Match a launch's template parameters and arguments with the kernel's."""
+        kernel = step.kernel
+        pairs = [
+            (*parameter_of(self.source, parameter), step.arguments[at] if at < len(step.arguments) else Null())
+            for at, parameter in enumerate(kernel.parameters)
+        ]
+        types, values, template = self._template(step, pairs)
+        arguments: list[Argument] = []
+        arrays: dict[str, tuple[str, Size]] = {}
+        for type_text, text, value in pairs:
+            resolved = resolved_type(self.host, {**step.types, **types}, type_text)
+            plain = plain_type(resolved)
+            if "*" in resolved or "[" in resolved or isinstance(value, Pointer | Tensor):
+                arguments.append(self._array(step, text, resolved, value, arrays))
+            elif is_integer(plain):
+                size = self._size(step, text, value)
+                if size is not None:
+                    values[text] = size
+                arguments.append(SizeArgument("" if size is None else self.shown(size, text, step)))
+            elif is_real(plain):
+                arguments.append(self._scalar(text, plain, value))
+            else:
+                arguments.append(SizeArgument(""))
+                said = f"'{kernel.name}' takes '{text}' as a {plain or 'type'}, which isn't followed"
+                self.ask(Question(text, f"{said}: pass pointers and numbers", step.span))
+        return BoundStep(step, template, tuple(arguments), {**step.types, **types}, values, arrays)
+
+    def _template(
+        self, step: HostStep, pairs: Sequence[tuple[str, str, Value]]
+    ) -> tuple[dict[str, str], dict[str, Size], tuple[str, ...]]:
+        types: dict[str, str] = {}
+        values: dict[str, Size] = {}
+        texts: list[str] = []
+        kernel = step.kernel
+        for at, text in enumerate(kernel.template):
+            given = step.template[at] if at < len(step.template) else ""
+            if kernel.template_types[at]:
+                found = given or self._deduced(text, step, pairs) or kernel.template_defaults[at]
+                if not found or found == text:
+                    found = self.answers.get(f"type.{text}", "")
+                if not found:
+                    self.ask(type_question(text, self.source, kernel))
+                types[text] = found or text
+                texts.append(types[text])
+                continue
+            found = given or kernel.template_defaults[at] or self.answers.get(f"value.{text}", "")
+            for other, value in values.items():
+                found = re.sub(rf"\b{re.escape(other)}\b", str(value), found)
+            try:
+                values[text] = parse_size({"true": "1", "false": "0"}.get(found, found))
+            except UnreadableSize:
+                said = f"which number {text} of '{kernel.name}' stands for isn't known: answer value.{text}"
+                self.ask(Question(text, said, step.span, f"value.{text}"))
+            texts.append(found or text)
+        return types, values, tuple(texts)
+
+    def _deduced(self, text: str, step: HostStep, pairs: Sequence[tuple[str, str, Value]]) -> str:
+        for type_text, _, value in pairs:
+            if plain_type(type_text) != text:
+                continue
+            if isinstance(value, Pointer) and "*" in type_text:
+                array = self.host.arrays.get(value.array)
+                found = plain_type(resolved_type(self.host, step.types, value.type or (array.type if array else "")))
+                if found and found != "void":
+                    return found
+            if isinstance(value, Real):
+                return value.type
+            if isinstance(value, Size):
+                return "int"
+        return ""
+
+    def _array(
+        self, step: HostStep, text: str, resolved: str, value: Value, arrays: dict[str, tuple[str, Size]]
+    ) -> ArrayArgument:
+        pointee = " ".join(resolved.replace("*", " ").split())
+        if isinstance(value, Tensor):
+            value = Pointer(value.array, pointee)
+        if not isinstance(value, Pointer):
+            reason = "nullptr is passed" if isinstance(value, Null) else getattr(value, "reason", "it isn't an array")
+            self.ask(
+                Question(text, f"which array '{step.kernel.name}' gets as '{text}' can't be read: {reason}", step.span)
+            )
+            value = Pointer(text, pointee)
+        array = self.host.arrays.setdefault(value.array, HostArray(value.array, ""))
+        own = resolved_type(self.host, step.types, array.type)
+        if not dtype_of(own):
+            array.type = pointee
+        else:
+            array.type = own
+        arrays[text] = (value.array, value.offset)
+        item = ArrayFacts.item_bytes(array.type)
+        try:
+            offset = floordiv(value.offset, item)
+        except UnreadableSize:
+            offset = ZERO
+        return ArrayArgument(value.array, self.shown(offset, text, step))
+
+    def _size(self, step: HostStep, text: str, value: Value) -> Size | None:
+        if isinstance(value, Size):
+            return value
+        reason = getattr(value, "reason", "it is no integer")
+        held = re.match(r"'(\w+)'", reason)
+        key = f"value.{held[1]}" if held and held[1] in self.host.env else ""
+        self.ask(Question(text, f"what '{step.kernel.name}' gets as '{text}' can't be read: {reason}"
+                          + (f". Answer {key}" if key else ""), step.span, key))  # fmt: skip
+        return None
+
+    def _scalar(self, text: str, plain: str, value: Value) -> ScalarArgument:
+        constants = {key: self.source.text_of(node) for key, node in self.host.definitions.constants.items()}
+        constants.update(self.host.definitions.macros)
+        known, shown = text, ""
+        if isinstance(value, Real):
+            known, shown = value.name or text, real_value(value.text, constants)
+        elif isinstance(value, Unread):
+            written = self.source.text[value.span.start : value.span.end]
+            shown = real_value(written, constants)
+        elif isinstance(value, Size) and value.constant is not None:
+            shown = str(float(value.constant))
+        shown = self.answers.get(f"scalar.{known}", shown)
+        plan = ScalarPlan(known, dtype_of(plain), shown)
+        if known in self.scalars and self.scalars[known] != plan:
+            known = f"{known}_{text}" if f"{known}_{text}" not in self.scalars else f"{known}_{len(self.scalars)}"
+            plan = replace(plan, name=known)
+        self.scalars[known] = plan
+        return ScalarArgument(known)
+
+    def shown(self, size: Size, what: str, step: HostStep) -> str:
+        """Return a size as text; ask when it is none that a plan can hold."""
+        if renders(size):
+            return render(size, self.host.axes)
+        types = sorted({match[1] for text in names_in(size) if (match := re.fullmatch(r"sizeof\((\w+)\)", text))})
+        if types:
+            self.ask(Question(types[0], f"how large {types[0]} is isn't known: answer type.{types[0]}", step.span,
+                              f"type.{types[0]}"))  # fmt: skip
+        else:
+            key = what if what in ("grid", "block", "shared") else ""
+            said = f"'{what}' of '{step.kernel.name}' is {size}, which a plan can't say"
+            self.ask(Question(what, f"{said}: answer {key}" if key else said, step.span, key))
+        return ""
+
+    def triple(self, grid: Grid, what: str, step: HostStep) -> Triple:
+        if grid == Grid(ZERO, ZERO, ZERO):
+            return ("", "", "")
+        shown = tuple(self.shown(size, what, step) for size in (grid.x, grid.y, grid.z))
+        return (shown[0], shown[1], shown[2])
+
+
+def resolved_type(host: HostCode, types: Mapping[str, str], type_text: str) -> str:
+    held, host.types = host.types, dict(types)
+    found = host.resolved(type_text)
+    host.types = held
+    return found

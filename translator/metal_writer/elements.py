@@ -1,0 +1,113 @@
+"""Elements of arrays: read from the input, written to the output, where a kernel changes an array in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from translator.metal_writer import atomics
+from translator.metal_writer.refused import Refused
+from translator.metal_writer.types import vector_parts
+
+if TYPE_CHECKING:
+    from translator.metal_writer.renderer import Renderer
+
+
+def _subscript(renderer: Renderer, node: Node) -> str:
+    return renderer.joined(node) if not renderer.writing else _written_subscript(renderer, node)
+
+
+def _written_subscript(renderer: Renderer, node: Node) -> str:
+    """Of ``y[x[i]] = 1`` only ``y`` is written; what stands in the index is read."""
+    base, index = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+    assert base is not None and index is not None
+    return renderer.render(base) + renderer.gap(base.end_byte, index.start_byte) + renderer.as_read(index)
+
+
+def _touches_split(renderer: Renderer, node: Node) -> bool:
+    origins = renderer.reader.lvalue_origins(node)
+    return renderer.is_split(origins) or any(
+        name in renderer.shared.flags for space, name in origins if space == "array"
+    )
+
+
+def _read_of_output(renderer: Renderer, node: Node) -> bool:
+    return any(node.id in split.reads_of_output for split in renderer.shared.splits.values())
+
+
+def _is_chosen(renderer: Renderer, node: Node) -> bool:
+    """Whether only flags tell which value an element has."""
+    above = node.parent
+    if renderer.reader.type_of(node).points or (above is not None and above.type == "pointer_expression"):
+        return False
+    arrays = {name for space, name in renderer.reader.lvalue_origins(node) if space == "array"}
+    return any(name in arrays and split.chosen for name, split in renderer.shared.splits.items())
+
+
+def _choice(renderer: Renderer, node: Node) -> str:
+    """Return the value that was written where the flag is set, else the one from before."""
+    reads = _plain(renderer, node)
+    written, flag = renderer.written(node), renderer.flagged(node)
+    if vector_parts(renderer.reader.type_of(node).name):
+        return renderer.leaf(node, f"select({reads}, {written}, {flag})")
+    return renderer.leaf(node, f"({flag} ? {written} : {reads})")
+
+
+def _plain(renderer: Renderer, node: Node) -> str:
+    return _subscript(renderer, node) if node.type == "subscript_expression" else renderer.joined(node)
+
+
+def element(renderer: Renderer, node: Node) -> str:
+    """Return an element that is read, or written while ``renderer.writing``."""
+    if not renderer.writing and (address := atomics.swapped_address(renderer, node)) is not None:
+        return renderer.leaf(node, atomics.load(renderer, address))
+    if not renderer.writing and _read_of_output(renderer, node):
+        return renderer.written(node)
+    if not renderer.writing and _is_chosen(renderer, node):
+        return _choice(renderer, node)
+    if renderer.writing and node.type == "pointer_expression":
+        return renderer.joined(node)
+    return _subscript(renderer, node) if node.type == "subscript_expression" else renderer.joined(node)
+
+
+def assignment(renderer: Renderer, node: Node) -> str:
+    """Return an assignment; to a pointer into an array that is taken apart it becomes two."""
+    left, right = node.named_children[0], node.named_children[-1]
+    sign = node.children[1]
+    reader = renderer.reader
+    if left.type == "identifier" and (variable := reader.variable(left)) is not None:
+        split, flags = renderer.is_split(variable.origins), bool(renderer.flags_of(variable))
+        if reader.type_of(left).points and (split or flags):
+            modes = [(False, False), *[(True, False)] * split, *[(True, True)] * flags]
+            return ", ".join(dict.fromkeys(renderer.in_mode(renderer.joined, node, *mode) for mode in modes))
+        return renderer.joined(node)
+    if not _touches_split(renderer, left):
+        return renderer.joined(node)
+    target = renderer.written(left)
+    flag = _flag(renderer, node, left)
+    if sign.type == "=":
+        between = renderer.gap(left.end_byte, sign.start_byte), renderer.gap(sign.end_byte, right.start_byte)
+        return f"{target}{between[0]}{renderer.leaf(sign)}{between[1]}{renderer.render(right)}{flag}"
+    value = renderer.parenthesised(right)
+    return f"{target} = {renderer.render(left)} {sign.type[:-1]} {value}{flag}"
+
+
+def _flag(renderer: Renderer, node: Node, left: Node) -> str:
+    """Return what notes that an element is written, where an array has flags for that."""
+    arrays = [name for space, name in renderer.reader.lvalue_origins(left) if space == "array"]
+    if not any(name in renderer.shared.flags for name in arrays):
+        return ""
+    if node.parent is None or node.parent.type != "expression_statement":
+        raise Refused(left, f"'{arrays[0]}' is changed in place within an expression", "write it as a statement")
+    return f", {renderer.flagged(left)} = true"
+
+
+def update(renderer: Renderer, node: Node) -> str:
+    """Return ``++`` or ``--``."""
+    inner = node.named_children[0]
+    variable = renderer.reader.variable(inner) if inner.type == "identifier" else None
+    pointer = variable is not None and renderer.reader.type_of(inner).points and renderer.is_split(variable.origins)
+    if pointer or (variable is None and _touches_split(renderer, inner)):
+        raise Refused(node, "++ or -- on an array that is changed in place", "write it as an assignment")
+    return renderer.joined(node)

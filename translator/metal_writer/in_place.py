@@ -1,0 +1,115 @@
+"""Arrays that a kernel changes in place: which of its reads mean the array as it came, which what was written.
+
+MLX's inputs can't be written and its outputs begin empty. So every read must see either the value from before the
+launch (then it goes to the input) or one that has been written since (then it goes to the output).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from translator.metal_writer.accesses import (
+    LOOPS,
+    READ,
+    UPDATE,
+    WRITE,
+    Access,
+    conditions_around,
+    loops_around,
+)  # fmt: skip
+from translator.metal_writer.coverage import Copy, keep_unwritten
+from translator.metal_writer.dependence import Dependence
+from translator.metal_writer.refused import Refused
+
+_ADVICE = "give the kernel an input array and another output array"
+
+
+@dataclass
+class Split:
+    """How an array is taken apart: nodes that read what was written, and copies that must go before statements.
+
+    ``flagged``: only flags, set with each write, can tell which elements were written. ``chosen``: each read asks the
+    flags whether it means the value from before or the one that was written.
+    """
+
+    reads_of_output: set[int] = field(default_factory=set)
+    copies: dict[int, list[Copy]] = field(default_factory=dict)
+    flagged: bool = False
+    chosen: bool = False
+
+
+def split_array(name: str, accesses: list[Access], dependence: Dependence) -> Split:
+    """Say how one array can be split; raise `Refused` where that isn't known.
+
+    Where the text doesn't show which value a read means, flags tell it when the kernel runs: without races, what has
+    been written before is what its own thread wrote, or another one of the block before a barrier.
+    """
+    split = Split()
+    body = dependence.routine.body
+    writes = [access for access in accesses if access.kind in (WRITE, UPDATE)]
+    for access in accesses:
+        if access.routine is not dependence.routine and access.kind != READ:
+            raise Refused(access.node, f"'{name}' is changed in place within '{access.routine.name}'", _ADVICE)
+    reads = [a for a in accesses if a.kind in (READ, UPDATE) and a.routine is dependence.routine]
+    repeats = any(
+        not dependence.advances(write.node, loop) for write in writes for loop in loops_around(write.node, body)
+    )
+    split.chosen = repeats and bool(reads)
+    keys = {write.key for write in writes}
+    ends = {write.node.id: _assignment(write.node).end_byte for write in writes}
+    loops = {write.node.id: {loop.id for loop in loops_around(write.node, body)} for write in writes}
+    for read in reads:
+        others = [write for write in writes if write.node.id != read.node.id]
+        before = [write for write in others if ends[write.node.id] <= read.node.start_byte]
+        around = {loop.id for loop in loops_around(read.node, body)}
+        shared = any(around & loops[write.node.id] for write in others) if around else False
+        if before and _own(read, before, body):
+            split.reads_of_output.add(read.node.id)
+        elif before or (shared and read.key not in keys):
+            split.chosen = True
+    if split.chosen:
+        split.flagged = True
+        split.reads_of_output.clear()
+    for access in accesses:
+        if access.routine is not dependence.routine and writes:
+            call = min(writes, key=lambda write: write.node.start_byte)
+            raise Refused(access.node, f"'{name}' is read in a function and changed in place at line "
+                          f"{call.node.start_point[0] + 1}", _ADVICE)  # fmt: skip
+    for write in writes:
+        copies = keep_unwritten(write, writes, dependence)
+        split.flagged |= copies is None
+        for copy in copies or ():
+            split.copies.setdefault(copy.statement.id, []).append(copy)
+    if split.flagged:
+        split.copies.clear()
+    return split
+
+
+def _assignment(node: Node) -> Node:
+    while node.parent is not None and node.type not in ("assignment_expression", "update_expression"):
+        node = node.parent
+    return node
+
+
+def _own(read: Access, writes: list[Access], body: Node) -> bool:
+    """Whether the same thread has surely written the element that is read: same text, same loops, same conditions."""
+    headers = _headers(read.node, body)
+    holding = {condition.id for _, condition in conditions_around(read.node, body)}
+    return all(
+        write.key == read.key and _headers(write.node, body) == headers
+        and {condition.id for _, condition in conditions_around(write.node, body)} <= holding
+        for write in writes
+    )  # fmt: skip
+
+
+def _headers(node: Node, body: Node) -> list[str]:
+    headers = []
+    for loop in loops_around(node, body):
+        assert loop.type in LOOPS
+        inner = loop.child_by_field_name("body")
+        text = (loop.text or b"")[: inner.start_byte - loop.start_byte] if inner is not None else loop.text or b""
+        headers.append(re.sub(rb"\s", b"", text).decode())
+    return headers

@@ -1,0 +1,512 @@
+"""Integer sizes as polynomials over names, kept in one canonical form and written as a person would.
+
+``(n + 255) / 256`` and ``1 + (n - 1) / 256`` are both ``ceildiv(n, 256)`` here. Names stand for integers of at least 1
+(axes); those that start with a mark of `VARIABLE_MARKS` for integers of at least 0. Division is exact for sizes that
+aren't negative, where C's and the grammar's ``//`` agree.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from math import gcd
+
+VARIABLE_MARKS = ".@?"
+
+_MOST_TERMS = 48
+_MOST_DEPTH = 8
+_LARGEST = 1 << 63
+_LONGEST_TEXT = 400
+_RUN_TOGETHER = re.compile(r"(?<!\w)\d+[A-Za-z_]")
+_GRAMMAR = "use integers, names, + - * // %, min, max, ceildiv"
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+
+
+class UnreadableSize(ValueError):
+    """A size that this form can't hold, with what is the matter in words."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``//``, ``%``, ``ceildiv``, ``min``, ``max`` of sizes, or ``nonzero``: 1 where its operand isn't 0."""
+
+    kind: str
+    operands: tuple[Size, ...]
+    depth: int
+
+
+Atom = str | Operation
+Monomial = tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A sum of terms: each a product of atoms and its factor, in canonical order."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: Size) -> Size:
+        return _with_whole_parts(_sum([self, other]))
+
+    def __sub__(self, other: Size) -> Size:
+        return self + other * number(-1)
+
+    def __mul__(self, other: Size) -> Size:
+        if len(self.terms) * len(other.terms) > _MOST_TERMS * 4:
+            raise UnreadableSize("this size has too many terms")
+        return _collect(
+            (tuple(sorted(left + right, key=_key)), factor * times)
+            for left, factor in self.terms
+            for right, times in other.terms
+        )
+
+    @property
+    def constant(self) -> int | None:
+        """The number that this is, None when it isn't one."""
+        if not self.terms:
+            return 0
+        return self.terms[0][1] if self.terms[0][0] == () and len(self.terms) == 1 else None
+
+    @property
+    def offset(self) -> int:
+        """The term without a name."""
+        return next((factor for monomial, factor in self.terms if not monomial), 0)
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        """The names and operations that it is a polynomial of."""
+        return frozenset(atom for monomial, _ in self.terms for atom in monomial)
+
+    def __str__(self) -> str:
+        return render(self)
+
+
+def number(value: int) -> Size:
+    """Return a number as a size."""
+    if abs(value) > _LARGEST:
+        raise UnreadableSize("this number is too large")
+    return Size((((), value),) if value else ())
+
+
+def name(text: str) -> Size:
+    """Return a name as a size."""
+    return Size((((text,), 1),))
+
+
+ZERO, ONE = number(0), number(1)
+
+
+def product(sizes: Iterable[Size]) -> Size:
+    """Return the product of sizes, 1 of none."""
+    return reduce(lambda left, right: left * right, sizes, ONE)
+
+
+def floordiv(a: Size, b: Size) -> Size:
+    """Return ``a // b``; raise `UnreadableSize` for a division by zero."""
+    return _divide("//", a, b)
+
+
+def ceildiv(a: Size, b: Size) -> Size:
+    """Return ``a`` divided by ``b`` and rounded up; raise `UnreadableSize` for a division by zero."""
+    return _divide("ceildiv", a, b)
+
+
+def modulo(a: Size, b: Size) -> Size:
+    """Return ``a % b``; raise `UnreadableSize` for a division by zero."""
+    if b == ZERO:
+        raise UnreadableSize("this divides by zero")
+    _, rest = whole_terms(a, b)
+    if rest.constant is not None and b.constant is not None:
+        return number(rest.constant % b.constant)
+    if len(rest.terms) == 1 and rest.terms[0][1] == 1 and len(rest.terms[0][0]) == 1:
+        atom = rest.terms[0][0][0]
+        if isinstance(atom, Operation) and atom.kind == "%" and atom.operands[1] == b:
+            return rest
+    return rest if rest == ZERO else _operation("%", rest, b)
+
+
+def minimum(*sizes: Size) -> Size:
+    """Return the smallest of sizes, as one of them where it can be told which."""
+    return _extreme("min", sizes)
+
+
+def maximum(*sizes: Size) -> Size:
+    """Return the largest of sizes, as one of them where it can be told which."""
+    return _extreme("max", sizes)
+
+
+def nonzero(size: Size) -> Size:
+    """Return 1 where ``size`` isn't 0, else 0."""
+    return number(int(size.constant != 0)) if size.constant is not None else _operation("nonzero", size)
+
+
+def at_least(a: Size, b: Size) -> bool:
+    """Whether ``a >= b`` whatever the names stand for, as far as signs of terms tell."""
+    terms = _sum([a, b * number(-1)])
+    for _ in range(4):  # each round takes one operation out
+        lower = _bounded_below(terms)
+        if lower is None or lower == terms:
+            break
+        terms = lower
+    shifted = ZERO
+    for monomial, factor in terms.terms:
+        grown = number(factor)
+        for atom in monomial:
+            positive = isinstance(atom, str) and atom[0] not in VARIABLE_MARKS
+            grown = grown * (_one(atom) + ONE if positive else _one(atom))
+        shifted = shifted + grown
+    return all(factor >= 0 for _, factor in shifted.terms)
+
+
+def substitute(size: Size, values: Mapping[str, Size]) -> Size:
+    """Return ``size`` with names replaced."""
+    return _replaced(size, dict(values.items()))
+
+
+def replace_atom(size: Size, atom: Atom, value: Size) -> Size:
+    """Return ``size`` with a name or a whole operation replaced."""
+    return _replaced(size, {atom: value})
+
+
+def coefficient(size: Size, atom: Atom) -> Size:
+    """Return what ``atom`` is multiplied by, counting one power of it a term."""
+    return _collect(
+        (_without(monomial, atom), factor) for monomial, factor in size.terms if atom in monomial
+    )  # fmt: skip
+
+
+def names_in(size: Size) -> frozenset[str]:
+    """Return every name in a size, those within operations too."""
+    found: set[str] = set()
+    for atom in size.atoms:
+        if isinstance(atom, str):
+            found.add(atom)
+        else:
+            found.update(*map(names_in, atom.operands))
+    return frozenset(found)
+
+
+def renders(size: Size) -> bool:
+    """Whether a size can be written in the grammar: plain names, and nothing that only C has."""
+    for atom in size.atoms:
+        if isinstance(atom, str):
+            if not _PLAIN_NAME.match(atom):
+                return False
+        elif atom.kind == "nonzero" or not all(map(renders, atom.operands)):
+            return False
+    return True
+
+
+def render(size: Size, order: Sequence[str] = ()) -> str:
+    """Return a size as text; factors come in the order of ``order``, other names after them."""
+    rank = {text: at for at, text in enumerate(order)}
+
+    def atom_key(atom: Atom) -> tuple[int, int, str]:
+        if isinstance(atom, Operation):
+            return (1 if atom.kind in ("//", "%") else 0, len(rank) + 1, render_atom(atom, 0))
+        return (0, rank.get(atom, len(rank)), atom)
+
+    def term_key(term: tuple[Monomial, int]) -> tuple[int, bool, list[tuple[int, int, str]]]:
+        return (-len(term[0]), term[1] < 0, sorted(map(atom_key, term[0])))
+
+    def in_order(terms: Iterable[tuple[Monomial, int]]) -> list[tuple[Monomial, int]]:
+        ordered = sorted(terms, key=term_key)
+        first = next((at for at, (_, factor) in enumerate(ordered) if factor > 0), 0)
+        return [ordered[first], *ordered[:first], *ordered[first + 1 :]]
+
+    def render_atom(atom: Atom, level: int) -> str:
+        if isinstance(atom, str):
+            return atom
+        if atom.kind in ("//", "%"):
+            left, right = (render_sum(operand, 2 if at else 1) for at, operand in enumerate(atom.operands))
+            text = f"{left} {atom.kind} {right}"
+            return f"({text})" if level > 1 else text
+        return f"{atom.kind}({', '.join(render_sum(operand, 0) for operand in atom.operands)})"
+
+    def render_term(monomial: Monomial, factor: int, level: int) -> str:
+        atoms = sorted(monomial, key=atom_key)
+        parts = [str(factor)] if factor != 1 or not atoms else []
+        for atom in atoms:
+            parts.append(render_atom(atom, 2 if parts or level > 1 else 1))
+        text = " * ".join(parts)
+        return f"({text})" if level > 1 and len(parts) > 1 else text
+
+    def render_sum(part: Size, level: int) -> str:
+        """``level`` 0: any sum may stand here; 1: a product; 2: only an atom."""
+        if not part.terms:
+            return "0"
+        terms = in_order(part.terms)
+        if len(terms) == 1:
+            monomial, factor = terms[0]
+            if factor < 0:
+                return f"({render_signed(terms)})" if level else render_signed(terms)
+            return render_term(monomial, factor, level)
+        return f"({render_signed(terms)})" if level else render_signed(terms)
+
+    def render_signed(terms: list[tuple[Monomial, int]]) -> str:
+        text = ""
+        for monomial, factor in terms:
+            shown = render_term(monomial, abs(factor), 1)
+            sign = "-" if factor < 0 else "+"
+            text += f" {sign} {shown}" if text else (f"0 - {shown}" if factor < 0 else shown)
+        return text
+
+    return render_sum(size, 0)
+
+
+def parse_size(text: str) -> Size:
+    """Return the size that a text in the grammar of launch plans says; raise `UnreadableSize` with the reason."""
+    if len(text) > _LONGEST_TEXT:
+        raise UnreadableSize(f"this size is longer than {_LONGEST_TEXT} characters")
+    if _RUN_TOGETHER.search(text):
+        raise UnreadableSize(f"'{text.strip()}' is no size: {_GRAMMAR}")
+    try:
+        return _from_tree(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, UnreadableSize):
+            raise
+        raise UnreadableSize(f"'{text.strip()}' is no size: {_GRAMMAR}") from None
+
+
+_BINARY: dict[type[ast.operator], Callable[[Size, Size], Size]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: floordiv,
+    ast.Mod: modulo,
+}
+_CALLS: dict[str, Callable[..., Size]] = {"min": minimum, "max": maximum, "ceildiv": ceildiv}
+
+
+def _from_tree(tree: ast.expr) -> Size:
+    match tree:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return number(value)
+        case ast.Name(id=text):
+            return name(text)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return ZERO - _from_tree(operand)
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _BINARY:
+            return _BINARY[type(operator)](_from_tree(left), _from_tree(right))
+        case ast.Call(func=ast.Name(id=called), args=arguments, keywords=[]) if called in _CALLS and len(arguments) > 1:
+            if called == "ceildiv" and len(arguments) != 2:
+                raise UnreadableSize("ceildiv takes two arguments")
+            return _CALLS[called](*map(_from_tree, arguments))
+    raise UnreadableSize(f"'{ast.unparse(tree)}' can't stand in a size: {_GRAMMAR}")
+
+
+@lru_cache(maxsize=65536)
+def _key(atom: Atom) -> tuple[int, str]:
+    return (0, atom) if isinstance(atom, str) else (1, repr(atom))
+
+
+def _one(atom: Atom) -> Size:
+    return Size((((atom,), 1),))
+
+
+def _without(monomial: Monomial, atom: Atom) -> Monomial:
+    at = monomial.index(atom)
+    return monomial[:at] + monomial[at + 1 :]
+
+
+def _collect(terms: Iterable[tuple[Monomial, int]]) -> Size:
+    total: dict[Monomial, int] = {}
+    for monomial, factor in terms:
+        total[monomial] = total.get(monomial, 0) + factor
+    kept = [(monomial, factor) for monomial, factor in total.items() if factor]
+    if len(kept) > _MOST_TERMS or any(len(monomial) > _MOST_TERMS for monomial, _ in kept):
+        raise UnreadableSize("this size has too many terms")
+    if any(abs(factor) > _LARGEST for _, factor in kept):
+        raise UnreadableSize("this number is too large")
+    return Size(tuple(sorted(kept, key=lambda term: (len(term[0]), [_key(atom) for atom in term[0]]))))
+
+
+def _sum(sizes: Sequence[Size]) -> Size:
+    return _collect(term for size in sizes for term in size.terms)
+
+
+def _with_whole_parts(size: Size) -> Size:
+    """Return ``x // b + nonzero(x % b)`` as ``ceildiv(x, b)``."""
+    for monomial, factor in size.terms:
+        if len(monomial) == 1 and isinstance(monomial[0], Operation) and monomial[0].kind == "nonzero":
+            rest = monomial[0].operands[0]
+            inner = next(iter(rest.atoms), "")
+            if isinstance(inner, Operation) and inner.kind == "%" and rest == _one(inner):
+                whole = _operation("//", *inner.operands)
+                if coefficient(size, next(iter(whole.atoms))) == number(factor):
+                    taken = _sum([whole, _one(monomial[0])])
+                    return _sum([size, taken * number(-factor), ceildiv(*inner.operands) * number(factor)])
+    return size
+
+
+def _operation(kind: str, *operands: Size) -> Size:
+    depth = 1 + max(
+        (atom.depth for operand in operands for atom in operand.atoms if isinstance(atom, Operation)), default=0
+    )
+    if depth > _MOST_DEPTH:
+        raise UnreadableSize("this size is nested too deeply")
+    return _one(Operation(kind, operands, depth))
+
+
+def whole_terms(a: Size, b: Size) -> tuple[Size, Size]:
+    """Return a quotient and a rest with ``a = quotient * b + rest``, where only terms that divide are divided."""
+    if len(b.terms) != 1:
+        if a == b:
+            return ONE, ZERO
+        if (common := _common_factor(a, b)) is not None:
+            return common, ZERO
+        return ZERO, a
+    divisor, factor = b.terms[0]
+    quotient: list[tuple[Monomial, int]] = []
+    rest: list[tuple[Monomial, int]] = []
+    for monomial, times in a.terms:
+        left: Monomial | None = monomial
+        for atom in divisor:
+            left = _without(left, atom) if left is not None and atom in left else None
+        whole = times // factor if left is not None else 0
+        if left is not None and (times % factor == 0 or (not monomial and not divisor)):
+            quotient.append((left, whole))
+            if times % factor:
+                rest.append((monomial, times % factor))
+        else:
+            rest.append((monomial, times))
+    return _collect(quotient), _collect(rest)
+
+
+def _common_factor(a: Size, b: Size) -> Size | None:
+    """Return ``a / b`` where ``a`` is ``b`` times one term, else None."""
+    for monomial, factor in a.terms:
+        first, times = b.terms[-1]
+        left: Monomial | None = monomial
+        for atom in first:
+            left = _without(left, atom) if left is not None and atom in left else None
+        if left is not None and factor % times == 0:
+            candidate = Size(((left, factor // times),))
+            if candidate * b == a:
+                return candidate
+    return None
+
+
+def _divide(kind: str, a: Size, b: Size) -> Size:
+    if b == ZERO:
+        raise UnreadableSize("this divides by zero")
+    quotient, rest = whole_terms(a, b)
+    if rest == ZERO:
+        return quotient
+    if rest.constant is not None and b.constant is not None:
+        whole = rest.constant // b.constant if kind == "//" else -(-rest.constant // b.constant)
+        return quotient + number(whole)
+    if kind == "ceildiv" and rest == ONE:
+        return quotient + ONE
+    if kind == "//":
+        if rest == number(-1):
+            return quotient - ONE
+        if b.constant is not None and b.constant > 1 and rest.offset == b.constant - 1:
+            return quotient + ceildiv(rest - number(rest.offset), b)
+        if b.constant is None and rest.offset == -1 and len(rest.terms) > 1:
+            return quotient + ceildiv(rest + ONE, b) - ONE
+        if len(b.terms) > 1 and rest.offset == b.offset - 1 and _holds_terms(rest, b):
+            return quotient + ceildiv(rest - b + ONE, b)
+    shared = gcd(*(factor for _, factor in rest.terms), *(factor for _, factor in b.terms))
+    if shared > 1:
+        rest, b = (_collect((m, f // shared) for m, f in size.terms) for size in (rest, b))
+        return quotient + _divide(kind, rest, b)
+    if len(rest.terms) == 1 and rest.terms[0][1] == 1 and len(rest.terms[0][0]) == 1:
+        atom = rest.terms[0][0][0]
+        if isinstance(atom, Operation) and atom.kind == kind:
+            return quotient + _divide(kind, atom.operands[0], atom.operands[1] * b)
+    return quotient + _operation(kind, rest, b)
+
+
+def _holds_terms(a: Size, b: Size) -> bool:
+    held = dict(a.terms)
+    return all(held.get(monomial) == factor for monomial, factor in b.terms if monomial)
+
+
+def _extreme(kind: str, sizes: Sequence[Size]) -> Size:
+    flat: list[Size] = []
+    for size in sizes:
+        atom = size.terms[0][0][0] if len(size.terms) == 1 and len(size.terms[0][0]) == 1 else None
+        if isinstance(atom, Operation) and atom.kind == kind and size.terms[0][1] == 1:
+            flat.extend(atom.operands)
+        else:
+            flat.append(size)
+    kept: list[Size] = []
+    for size in dict.fromkeys(flat):
+        if any(_beats(kind, other, size) for other in kept):
+            continue
+        kept = [other for other in kept if not _beats(kind, size, other)]
+        kept.append(size)
+    kept.sort(key=lambda size: size.constant is not None)  # min(blocks, 65535), as people write it
+    return kept[0] if len(kept) == 1 else _operation(kind, *kept)
+
+
+def _beats(kind: str, a: Size, b: Size) -> bool:
+    return at_least(b, a) if kind == "min" else at_least(a, b)
+
+
+def _replaced(size: Size, values: Mapping[Atom, Size]) -> Size:
+    if not values:
+        return size
+    total = ZERO
+    for monomial, factor in size.terms:
+        total = total + product([_replaced_atom(atom, values) for atom in monomial]) * number(factor)
+    return total
+
+
+def _replaced_atom(atom: Atom, values: Mapping[Atom, Size]) -> Size:
+    if atom in values:
+        return values[atom]
+    if isinstance(atom, str):
+        return _one(atom)
+    return _apply(atom.kind, [_replaced(operand, values) for operand in atom.operands])
+
+
+def _apply(kind: str, operands: Sequence[Size]) -> Size:
+    if kind == "//":
+        return floordiv(*operands)
+    if kind == "%":
+        return modulo(*operands)
+    if kind == "ceildiv":
+        return ceildiv(*operands)
+    if kind == "nonzero":
+        return nonzero(*operands)
+    return _extreme(kind, operands)
+
+
+def _bounded_below(size: Size) -> Size | None:
+    """Return a size that is at most this one, with one operation less, None when there is no operation."""
+    for monomial, factor in size.terms:
+        for atom in monomial:
+            if not isinstance(atom, Operation):
+                continue
+            others = Size(((_without(monomial, atom), 1),))
+            bound = _bound(atom, factor)
+            if bound is None:
+                return None
+            return _sum([size, Size(((monomial, -factor),)), bound * others])
+    return None
+
+
+def _bound(atom: Operation, factor: int) -> Size | None:
+    """Return something that is at most ``factor * atom``."""
+    first = atom.operands[0]
+    if atom.kind in ("ceildiv", "//"):
+        divisor = atom.operands[1].constant
+        if divisor is None or divisor <= 0 or factor % divisor:
+            return ZERO if factor > 0 else None
+        times = number(factor // divisor)
+        slack = number(divisor - 1)
+        if factor > 0:
+            return times * (first if atom.kind == "ceildiv" else first - slack)
+        return times * (first + slack if atom.kind == "ceildiv" else first)
+    if atom.kind == "%":
+        return ZERO if factor > 0 else number(factor) * (atom.operands[1] - ONE)
+    if atom.kind == "max" and factor > 0:
+        return number(factor) * first
+    if atom.kind == "min" and factor < 0:
+        return number(factor) * first
+    return None
