@@ -35,7 +35,7 @@ def trial_sizes(plan: LaunchPlan, count: int, *, fixed: Mapping[str, int] | None
     for number in range(_TRIES):
         axes = {axis: _draw(rng, number) for axis in plan.axes} | dict(fixed or {})
         repair(plan, axes, frozenset(fixed or {}))
-        if axes not in found and _admitted(plan, axes):
+        if axes not in found and admitted(plan, axes):
             found.append(axes)
             if len(found) == count or set(plan.axes) <= set(fixed or {}):
                 break
@@ -73,7 +73,8 @@ def repair(plan: LaunchPlan, axes: dict[str, int], fixed: frozenset[str]) -> Non
                 axes[axis] = limit
 
 
-def _admitted(plan: LaunchPlan, axes: Mapping[str, int]) -> bool:
+def admitted(plan: LaunchPlan, axes: Mapping[str, int]) -> bool:
+    """Whether the host launches with ``axes``, in a size that a trial has time for."""
     try:
         if not all(holds(check, axes) for check in plan.requires):
             return False

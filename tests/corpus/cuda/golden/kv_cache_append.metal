@@ -1,7 +1,7 @@
-//@ buffer key_cache_new [batch, kv_heads, max_len, head_dim] float16
-//@ buffer key_cache_written [batch, kv_heads, max_len, head_dim] bool
-//@ buffer value_cache_new [batch, kv_heads, max_len, head_dim] float16
-//@ buffer value_cache_written [batch, kv_heads, max_len, head_dim] bool
+//@ buffer key_cache_new [batch * kv_heads * head_dim * max_len] float16
+//@ buffer key_cache_written [batch * kv_heads * head_dim * max_len] bool
+//@ buffer value_cache_new [batch * kv_heads * head_dim * max_len] float16
+//@ buffer value_cache_written [batch * kv_heads * head_dim * max_len] bool
 //@ pass kv_cache_append_kernel
 //@ inputs key, value, cache_position
 //@ outputs key_cache_new, value_cache_new, key_cache_written, value_cache_written
