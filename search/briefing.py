@@ -5,7 +5,7 @@ from __future__ import annotations
 from profiles.hardware import HardwareProfile
 from profiles.source_gpu import load_source_gpu
 from search.problems.definition import Problem
-from translator.briefing import Level, briefing
+from translator.briefing import Level, Sections, briefing, sections
 from translator.cuda_source import parse_cuda
 from translator.inventory import Inventory, take_inventory
 from translator.problem_facts import ArrayFacts, ProblemFacts, WorkFacts
@@ -17,6 +17,11 @@ SOURCE_GPU = "h100"
 def problem_briefing(problem: Problem, profile: HardwareProfile, level: Level = "full") -> str:
     """Return what someone who writes a Metal kernel for ``problem`` on the profile's GPU is told."""
     return briefing(problem_facts(problem), profile, load_source_gpu(SOURCE_GPU), reference_inventories(problem), level)
+
+
+def problem_sections(problem: Problem, profile: HardwareProfile) -> Sections:
+    """Return the same in sections, to be put together otherwise."""
+    return sections(problem_facts(problem), profile, load_source_gpu(SOURCE_GPU), reference_inventories(problem))
 
 
 def reference_inventories(problem: Problem) -> list[Inventory]:

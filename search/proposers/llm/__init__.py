@@ -1,0 +1,1 @@
+"""The proposer that asks a language model, over any OpenAI-compatible endpoint."""

@@ -1,0 +1,132 @@
+"""Reads one reply as it streams in: its text, the model's reasoning, why it ended, and what it used."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletionChunk
+
+from search.proposers.llm.masking import KeyMask
+
+MOST_CHARACTERS = 4_000_000
+"""Of text and reasoning; a stream that goes on beyond it is broken off."""
+
+
+class NotTheProtocol(Exception):
+    """The endpoint answered with HTTP 200, and not a chat completion; ``kind`` is that of the `ModelFault`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds to wait: to ``connect`` or list models, for the ``first`` piece of text, and ``between`` two pieces."""
+
+    connect: float
+    first: float
+    between: float
+
+
+class Heard:
+    """What has come of a reply so far, the key masked in it. ``finish`` is "" until the endpoint says it is whole."""
+
+    def __init__(self, mask: KeyMask) -> None:
+        self.refusal = self.finish = self.model = ""
+        self.usage: Mapping[str, Any] | None = None
+        self.error: object = None
+        self.first_at: float | None = None
+        self.characters = 0
+        self._pieces: list[str] = []
+        self._thoughts: list[str] = []
+        self._passing, self._thinking, self._refusing = mask.passing(), mask.passing(), mask.passing()
+
+    @property
+    def text(self) -> str:
+        """What the model answered."""
+        return "".join(self._pieces)
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought aloud, where the endpoint tells."""
+        return "".join(self._thoughts)
+
+    def take(self, chunk: Mapping[str, Any]) -> str:
+        """Take in one chunk; returns the text in it. What has another type than the protocol says is passed over."""
+        self.model = _text(chunk, "model") or self.model
+        if isinstance(usage := chunk.get("usage"), dict):
+            self.usage = usage
+        self.error = chunk.get("error") or self.error
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        delta = choice.get("delta") or choice.get("message")
+        delta = delta if isinstance(delta, dict) else {}
+        text, refusal = _text(delta, "content"), _text(delta, "refusal")
+        # An endpoint may send its reasoning under both names: one of them is enough.
+        thought = _text(delta, "reasoning") or _text(delta, "reasoning_content")
+        self.refusal += self._refusing.take(refusal)
+        self.characters += len(text) + len(thought) + len(refusal)
+        self.finish = _text(choice, "finish_reason") or self.finish
+        if self.first_at is None and self.characters:
+            self.first_at = asyncio.get_running_loop().time()
+        self._thoughts.append(self._thinking.take(thought))
+        self._pieces.append(self._passing.take(text))
+        return self._pieces[-1]
+
+    def end(self) -> str:
+        """Take in what was held back for the mask; returns the text in it."""
+        self.refusal += self._refusing.rest()
+        self._thoughts.append(self._thinking.rest())
+        self._pieces.append(self._passing.rest())
+        return self._pieces[-1]
+
+
+def _text(table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key)
+    return value if isinstance(value, str) else ""
+
+
+async def listen(
+    client: AsyncOpenAI,
+    request: Mapping[str, Any],
+    patience: Patience,
+    heard: Heard,
+    on_text: Callable[[str], None],
+) -> None:
+    """Send ``request`` and take the reply into ``heard`` until its end, giving its text to ``on_text``.
+
+    Raises TimeoutError when no text comes for too long, `NotTheProtocol`, and what the client raises; ``heard`` then
+    holds what came before. However it ends, the stream is closed.
+    """
+
+    def take(chunk: object) -> None:
+        if not isinstance(chunk, dict):
+            raise NotTheProtocol("dropped", "it sent something that is not a JSON object")
+        if text := heard.take(chunk):
+            on_text(text)
+
+    async with asyncio.timeout(patience.first) as deadline:
+        stream: AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(**request)
+        try:
+            kind = stream.response.headers.get("content-type", "")
+            if "html" in kind:
+                raise NotTheProtocol("unreachable", "it answered with a web page")
+            if "json" in kind and "event-stream" not in kind:  # it didn't stream, although asked to
+                take(json.loads(await stream.response.aread()))
+            async for piece in stream:
+                known = heard.characters
+                take(piece.to_dict(warnings=False) if isinstance(piece, ChatCompletionChunk) else piece)
+                if heard.characters > MOST_CHARACTERS:
+                    raise NotTheProtocol("length", f"it went on for more than {MOST_CHARACTERS} characters")
+                if heard.characters > known or heard.finish:
+                    deadline.reschedule(asyncio.get_running_loop().time() + patience.between)
+            if text := heard.end():
+                on_text(text)
+        finally:
+            await stream.close()
