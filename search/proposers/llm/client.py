@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,13 +91,17 @@ class EndpointClient:
         await self._openai.close()
 
     async def names(self) -> tuple[str, ...]:
-        """Return the models that the endpoint lists, in its order; raises `ModelFault`. Shows whether it is there."""
+        """Return the models that the endpoint lists, in its order; raises `ModelFault` when it isn't there.
+
+        An answer that is no such list is an empty one: mlx_lm.server sends nothing when it has downloaded nothing.
+        """
         names: list[str] = []
 
         async def listed() -> None:
             async with asyncio.timeout(self._patience.connect):
                 # Plain JSON: the library's own page of models raises AttributeError on an answer of another form.
-                names.extend(_listed(await self._openai.get("/models", cast_to=object)))
+                with suppress(ValueError):
+                    names.extend(_listed(await self._openai.get("/models", cast_to=object)))
 
         if trouble := await self._trouble_in(listed(), Sentences(self.endpoint, "", self._mask)):
             raise trouble.fault(Spent())

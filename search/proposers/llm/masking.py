@@ -51,7 +51,7 @@ class KeyMask:
 
     def shown(self, text: str) -> str:
         """Return ``text`` from an endpoint as one short line for a message: no part of the key, no control codes."""
-        whole = text
+        whole = text.replace(self._key, MASK) if self._key else text
         line = " ".join("".join(sign if sign.isprintable() else " " for sign in whole).split())
         line = _WORD.sub(lambda word: MASK if any(piece in word[0] for piece in self._pieces) else word[0], line)
         return line if len(line) <= MOST_SHOWN else line[: MOST_SHOWN - 1] + "…"
