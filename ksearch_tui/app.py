@@ -133,7 +133,7 @@ class KsearchApp(App[Ending]):
             place = "explorer" if isinstance(self.screen, ExplorerScreen) else "replay"
             self.push_screen(HelpScreen((place, "browse", "list", "lines", "mapping", "app"), self.own_keys))
         else:
-            self.push_screen(HelpScreen(("app",), self.own_keys))
+            self.push_screen(HelpScreen(("start", "app"), self.own_keys))
 
     def action_theme(self) -> None:
         """Choose the colours."""

@@ -1,8 +1,11 @@
-"""The best program of a run as a Python module that needs only MLX: ``exported_module.template``, filled in."""
+"""The best program of a run as a Python module that needs only MLX: ``exported_module.template``, filled in.
+
+``exported_module_alone.template`` is for a problem without a baseline, with nothing to fall back to or check against.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 from textwrap import wrap
@@ -20,7 +23,9 @@ from sessions.python_text import docstring
 
 _LINE_LENGTH = 120
 _WRAP = 110
-_TEMPLATE = Path(__file__).with_name("exported_module.template")
+_BESIDE_MLX, _ALONE, _AXES = (
+    Path(__file__).with_name(f"exported_{name}.template") for name in ("module", "module_alone", "axes")
+)
 
 
 def export_module(tree: Tree, problem: Problem, option: str = "", session: str = "") -> str:
@@ -37,13 +42,19 @@ def export_module(tree: Tree, problem: Problem, option: str = "", session: str =
             bind(program, problem.arrays(workload), results, problem.bind_axes(workload), workload.dtypes)
     except (TreeError, ProgramError) as error:
         raise SessionError(f"option '{chosen.id}' can't be exported: {error}") from error
-    baseline = baseline_source(problem)
-    plan = plan_module(problem, program, baseline.names)
-    story = docstring(_story(tree, problem, chosen, evaluation, session))
-    source = Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(fillings(plan, baseline), docstring=story)
+    baseline = baseline_source(problem) if problem.baseline_at else None
+    plan = plan_module(problem, program, baseline.names if baseline is not None else frozenset())
+    code = fillings(plan, baseline)
+    code["axes_functions"] = _filled(_AXES, code).rstrip("\n")
+    code["docstring"] = docstring(_story(tree, problem, chosen, evaluation, session))
+    source = _filled(_BESIDE_MLX if baseline is not None else _ALONE, code)
     # Metal lines stay as they were proven, however long.
     long = any(len(line) > _LINE_LENGTH for line in source.splitlines())
     return "# ruff: noqa: E501\n" + source if long else source
+
+
+def _filled(template: Path, code: Mapping[str, str]) -> str:
+    return Template(template.read_text(encoding="utf-8")).substitute(code)
 
 
 def _proven(tree: Tree, option: str) -> tuple[Option, Evaluation]:
@@ -64,7 +75,7 @@ def _story(tree: Tree, problem: Problem, chosen: Option, evaluation: Evaluation,
     yield ""
     yield from wrap("Options: " + " > ".join(node.title for node in tree.path(chosen.id)), _WRAP)
     yield (
-        f"Proven against a float64 reference on {evaluation.cases} cases; "
+        f"Proven against {_reference(problem)} on {evaluation.cases} cases; "
         f"the largest error is {evaluation.worst_error:.2f} of the tolerance."
     )
     yield ""
@@ -81,4 +92,12 @@ def _story(tree: Tree, problem: Problem, chosen: Option, evaluation: Evaluation,
     yield from wrap(f"From a run{kept} begun at {tree.events[0].at}, of {evaluations}; option {chosen.id}.", _WRAP)
     yield f"Program {evaluation.program}."
     yield ""
-    yield "This file needs only MLX. Where Metal is not available, MLX's own operations take the kernel's place."
+    yield "This file needs only MLX" + (
+        ". Where Metal is not available, MLX's own operations take the kernel's place."
+        if problem.baseline_at
+        else ", and Metal."
+    )
+
+
+def _reference(problem: Problem) -> str:
+    return "the CUDA original, run on a CPU," if problem.original is not None else "a float64 reference"

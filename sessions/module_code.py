@@ -13,14 +13,14 @@ from sessions.module_plan import Plan, mlx_name
 from sessions.python_text import docstring, number, string, tuple_of
 
 
-def fillings(plan: Plan, baseline: BaselineSource) -> dict[str, str]:
-    """Return the code for every placeholder of the template but its docstring."""
+def fillings(plan: Plan, baseline: BaselineSource | None) -> dict[str, str]:
+    """Return the code for the placeholders of the templates but docstring and axes; less where there is no baseline."""
     names = [plan.arrays[tensor.name] for tensor in plan.problem.inputs]
     keywords = [f"{name}={name}" for name in plan.keywords]
     outputs = [plan.arrays[tensor.name] for tensor in plan.problem.outputs]
     single = len(outputs) == 1
-    return {
-        "imports": _imports(baseline),
+    return _of_baseline(plan, baseline) | {
+        "imports": _imports(baseline.imports if baseline is not None else ()),
         "kernels": "\n\n".join(
             _kernel(name, step) for name, step in zip(plan.kernels, plan.program.passes, strict=True)
         ),
@@ -36,18 +36,26 @@ def fillings(plan: Plan, baseline: BaselineSource) -> dict[str, str]:
         "launches": "\n".join(f"    {line}" for line in _launches(plan)),
         "outputs": ", ".join(outputs),
         "outputs_to_unpack": tuple_of(outputs),
-        "baseline": baseline.function,
-        "baseline_arguments": _baseline_arguments(plan),
-        "definitions": "\n\n\n".join(baseline.definitions),
-        "checks": "\n".join(_check(plan, workload) for workload in plan.problem.of_role("bench")),
         "got_and_want": "[got], [want]" if single else "got, want",
     }
 
 
-def _imports(baseline: BaselineSource) -> str:
+def _of_baseline(plan: Plan, baseline: BaselineSource | None) -> dict[str, str]:
+    """Return the code that falls back to MLX's own operations and checks the kernel against them."""
+    if baseline is None:
+        return {}
+    return {
+        "baseline": baseline.function,
+        "baseline_arguments": _baseline_arguments(plan),
+        "definitions": "\n\n\n".join(baseline.definitions),
+        "checks": "\n".join(_check(plan, workload) for workload in plan.problem.of_role("bench")),
+    }
+
+
+def _imports(carried: tuple[str, ...]) -> str:
     """Return the module's import lines: the standard library's in a block of their own, before MLX's."""
-    mlx = {line for line in baseline.imports if line.split()[1].partition(".")[0] == "mlx"}
-    standard = [line for line in baseline.imports if line not in mlx]
+    mlx = {line for line in carried if line.split()[1].partition(".")[0] == "mlx"}
+    standard = [line for line in carried if line not in mlx]
     own = sorted(mlx | {"import mlx.core as mx"}, key=lambda line: (line.startswith("from"), line))
     return "\n".join([*standard, "", *own]) if standard else "\n".join(own)
 

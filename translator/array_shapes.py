@@ -6,6 +6,7 @@ elements, are the extents of a shape from the inside out. Where they don't, the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from translator.extents import is_variable
@@ -36,7 +37,7 @@ def strided_shape(extent: Size, offsets: Iterable[Size], item: Size) -> tuple[Si
 
 
 def _extents(chain: Sequence[Size]) -> tuple[Size, ...]:
-    ratios = [_ratio(outer, inner) for inner, outer in zip(chain, chain[1:], strict=False)]
+    ratios = [_ratio(outer, inner) for inner, outer in itertools.pairwise(chain)]
     found = [ratio for ratio in ratios if ratio is not None and ratio != ONE]
     return tuple(reversed(found))
 

@@ -13,7 +13,7 @@ from translator.extents import is_variable
 from translator.kernel_code import KernelCode
 from translator.kernel_pointers import pointer_of, target_of
 from translator.kernel_values import Access, ArrayPointer, Use
-from translator.sizes import Size, UnreadableSize, ceildiv, names_in
+from translator.sizes import ZERO, Size, UnreadableSize, ceildiv, names_in
 
 
 def record_escapes(code: KernelCode, node: Node | None) -> None:
@@ -47,7 +47,17 @@ def record(code: KernelCode, pointer: ArrayPointer | None, use: Use, node: Node,
     scattered = pointer.offset is not None and any(text[0] == "@" for text in names_in(pointer.offset))
     place = "".join(code.of(node).split())
     context = tuple(code.context)
-    code.accesses.append(Access(pointer.array, use, extent, place, context, span_of(node), scattered, pointer.offset))
+    begin, dense = None, False
+    if use != Use.READ and pointer.offset is not None and size is not None:
+        rising = code.bounds.upper(ZERO - pointer.offset)
+        begin = ZERO - rising if rising is not None else None
+        dense = any(
+            len(monomial) == 1 and is_variable(monomial[0]) and size.constant == factor
+            for monomial, factor in pointer.offset.terms
+        )
+    code.accesses.append(
+        Access(pointer.array, use, extent, place, context, span_of(node), scattered, pointer.offset, begin, dense)
+    )
 
 
 def note_alignment(code: KernelCode, offset: Size, size: Size) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from translator.c_integers import Fact
+from translator.c_facts import Fact
 from translator.sizes import ZERO, Size
 from translator.span import Span
 
@@ -25,7 +25,8 @@ class Access:
 
     ``place`` is the access as written and ``context`` the loops and conditions around it: a read is of what the kernel
     itself wrote when an earlier write has the same place and no more context. ``scattered``: where it goes depends on
-    elements of an array. ``offset``: how far into the array, in bytes, None when unknown.
+    elements of an array. ``offset``: how far into the array, in bytes, None when unknown. ``begin``: the smallest of
+    that. ``dense``: neighbours among threads or rounds access neighbouring elements.
     """
 
     array: str
@@ -36,6 +37,8 @@ class Access:
     span: Span
     scattered: bool = False
     offset: Size | None = None
+    begin: Size | None = None
+    dense: bool = False
 
 
 @dataclass(frozen=True)

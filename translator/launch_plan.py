@@ -6,6 +6,7 @@ Sizes are texts over axes (the integers that the host passes to its kernels): in
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,7 +31,8 @@ class ArrayPlan:
     ``dtype`` is a name such as ``float32``. ``extent`` is the number of elements, "" when nothing in the source says.
     ``zeroed``: the host clears it before the launches. ``below``: for integers used as indices, what they stay below,
     "" when nothing says. ``shape``: the extents that its elements are laid out in, () when nothing shows more than one.
-    ``gathered``: which elements are accessed depends on the data alone.
+    ``gathered``: which elements are accessed depends on the data alone. ``partly``: a launch that writes it isn't known
+    to write its first element, its last one, and neighbours in between.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ArrayPlan:
     below: str = ""
     shape: tuple[str, ...] = ()
     gathered: bool = False
+    partly: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,46 @@ class ScalarArgument:
     scalar: str
 
 
-Argument = ArrayArgument | SizeArgument | ScalarArgument
+@dataclass(frozen=True)
+class StructMember:
+    """A member of a struct that is passed: ``name`` is ``[0]`` in an array, "" for a base class.
+
+    ``unset``: the host gives it no value, and no kernel reads it.
+    """
+
+    name: str
+    type: str
+    argument: Argument
+    unset: bool = False
+
+
+@dataclass(frozen=True)
+class StructArgument:
+    """A struct that is passed by value, or an array in one: its type with template arguments, its members in order."""
+
+    type: str
+    members: tuple[StructMember, ...]
+
+    def leaves(self, path: str = "") -> Iterator[tuple[str, StructMember]]:
+        """Yield the numbers and arrays in it, with what stands after the object to name each: ``dims.rows``."""
+        for member in self.members:
+            dot = "." if path and member.name and member.name[0] != "[" else ""
+            if isinstance(member.argument, StructArgument):
+                yield from member.argument.leaves(path + dot + member.name)
+            else:
+                yield path + dot + member.name, member
+
+
+Argument = ArrayArgument | SizeArgument | ScalarArgument | StructArgument
+
+
+def plain_arguments(arguments: Iterable[Argument]) -> Iterator[ArrayArgument | SizeArgument | ScalarArgument]:
+    """Yield arguments, structs as what they hold."""
+    for argument in arguments:
+        if isinstance(argument, StructArgument):
+            yield from plain_arguments(member.argument for member in argument.members)
+        else:
+            yield argument
 
 
 @dataclass(frozen=True)

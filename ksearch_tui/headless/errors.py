@@ -35,9 +35,12 @@ class CommandError(Exception):
 
 def explain(error: Exception) -> tuple[int, str | None]:
     """Return the exit code and the sentence for ``error``; the sentence is None when it is a bug of ours."""
+    # Imported here: the parser that it comes with is no part of the app's first paint.
+    from translator.mistakes import CudaInputError
+
     if isinstance(error, CommandError):
         return error.code, str(error)
-    if isinstance(error, ProblemError | ProfileError):
+    if isinstance(error, ProblemError | ProfileError | CudaInputError):
         return USAGE, str(error)
     if isinstance(error, _MENDABLE):
         return FAILED, str(error)

@@ -5,53 +5,32 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
+from ksearch_tui.headless.cuda_narration import narrate_reading, say
 from ksearch_tui.headless.errors import USAGE, CommandError
 from ksearch_tui.headless.progress import StatusLine
 from ksearch_tui.headless.settings import DEFAULT_PROFILE
-from ksearch_tui.inert import inert, one_line
+from ksearch_tui.inert import inert
 from profiles.hardware import load_profile
 from search.evaluation.proof import Both, Trial, prove
 from search.evaluation.trial_sizes import NoSizes, trial_sizes
+from search.from_cuda.reading import Reading, read_answers, read_cuda
 from search.kernels.text import program_to_text
 from search.kernels.translated import program_of
-from translator.cuda_source import CudaSource, parse_cuda
 from translator.device_text import device_text
-from translator.inventory import Inventory, take_inventory
 from translator.launch_plan import LaunchPlan
-from translator.launches import answered_plan, launch_from_text
-from translator.metal_writer import write_metal
-from translator.mistakes import CudaInputError, decode_cuda
-from translator.translation import Translation
 
 TRIALS = 4
 """Launch sizes at which an original and its translation are compared, unless a person names some."""
 
 
-@dataclass(frozen=True)
-class Translated:
-    """A CUDA file read, its launches, and what was written; ``translation`` is None while questions are open."""
-
-    source: CudaSource
-    inventory: Inventory
-    plan: LaunchPlan
-    translation: Translation | None
-
-    @property
-    def complete(self) -> bool:
-        """Whether there is a program."""
-        return self.translation is not None and not self.translation.refusals
-
-
 def translate(options: argparse.Namespace) -> int:
     """Print the Metal program; exit 1 when something can't be translated, is open, or differs from the original."""
-    done = read_and_translate(options.kernel_file, options.kernel, options.answer)
-    _narrate(done)
+    done = read_cuda(options.kernel_file, options.kernel, read_answers(options.answer))
+    narrate_reading(done)
     trials: list[Trial] = []
     if options.verify and done.complete:
         sizes = _sizes(done.plan, options.size)
@@ -67,22 +46,6 @@ def translate(options: argparse.Namespace) -> int:
     if not done.complete:
         return 1
     return 0 if not options.verify or _proven(trials) else 1
-
-
-def read_and_translate(path: Path, kernel: str | None, answers: Sequence[str]) -> Translated:
-    """Read ``path`` and translate what it launches; raise `CommandError` for what can't be read at all."""
-    try:
-        source = parse_cuda(decode_cuda(path.read_bytes(), str(path)), str(path))
-        given: dict[str, str] = {}
-        for answer in answers:
-            given |= launch_from_text(answer)
-        plan = answered_plan(source, kernel, given)
-    except FileNotFoundError:
-        raise CommandError(f"there is no file {path}", USAGE) from None
-    except CudaInputError as error:
-        raise CommandError(str(error), USAGE) from error
-    translation = None if plan.questions else write_metal(source, plan)
-    return Translated(source, take_inventory(source), plan, translation)
 
 
 def _sizes(plan: LaunchPlan, wanted: Sequence[str]) -> list[dict[str, int]]:
@@ -106,7 +69,7 @@ def _size(plan: LaunchPlan, text: str) -> dict[str, int]:
     return size
 
 
-def _verify(done: Translated, sizes: Sequence[Mapping[str, int]]) -> list[Trial]:
+def _verify(done: Reading, sizes: Sequence[Mapping[str, int]]) -> list[Trial]:
     assert done.translation is not None
     both = Both(done.plan, device_text(done.source), done.translation)
     trials = []
@@ -117,7 +80,7 @@ def _verify(done: Translated, sizes: Sequence[Mapping[str, int]]) -> list[Trial]
             status.show(f"{len(trials)} of {len(sizes)} sizes done")
     for trial in trials:
         for line in trial_lines(done.source.path, trial):
-            _say(line)
+            say(line)
     return trials
 
 
@@ -144,31 +107,7 @@ def trial_lines(path: str, trial: Trial) -> list[str]:
     return lines
 
 
-def _narrate(done: Translated) -> None:
-    path, inventory = done.source.path, done.inventory
-    kinds = Counter(occurrence.primitive.kind for occurrence in inventory.occurrences)
-    told = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    _say(f"{path}: {len(inventory.occurrences)} primitives ({told}), {inventory.coverage:.0%} direct or idiom")
-    for diagnostic in done.source.diagnostics:
-        _say(f"{path}:{diagnostic.span.line}:{diagnostic.span.column}: {diagnostic.message}")
-    for choice in done.plan.choices:
-        _say(f"{path}:{choice.span.line}: {choice.message}")
-    for question in done.plan.questions:
-        _say(f"{path}:{question.span.line}: open: {question.message}")
-    if done.plan.questions:
-        _say("answer with --answer KEY=VALUE, such as --answer 'grid=ceildiv(n,256) block=256'")
-    if done.translation:
-        for refusal in done.translation.refusals:
-            _say(f"{path}:{refusal}")
-        for note in done.translation.notes:
-            _say(f"note: {note}")
-
-
-def _say(text: str) -> None:
-    print(one_line(text), file=sys.stderr)
-
-
-def _fields(done: Translated, trials: Sequence[Trial]) -> dict[str, Any]:
+def _fields(done: Reading, trials: Sequence[Trial]) -> dict[str, Any]:
     """Return everything, as JSON has it."""
     translation = done.translation
     return {

@@ -17,6 +17,7 @@ from ksearch_tui.widgets.too_small import TooSmall
 from ksearch_tui.wording import STATUS_SIGNS, STATUS_STYLES
 
 _HEADINGS = {
+    "start": "Starting",
     "explorer": "Steering",
     "replay": "Replaying",
     "browse": "Looking",

@@ -17,7 +17,9 @@ from textual.widgets import Button, Footer, Input, Label, OptionList, Select, St
 from textual.widgets.option_list import Option as Entry
 
 from ksearch_tui.inert import inert, one_line
+from ksearch_tui.keys import bindings
 from ksearch_tui.paths import SUFFIX, new_session_path, recent_sessions
+from ksearch_tui.screens.new_problem import NewProblemDialog
 from ksearch_tui.start_at import AtExplorer, AtReplay, AtStart, StartAt
 from ksearch_tui.widgets.too_small import TooSmall
 from profiles.hardware import ProfileError, load_profile, profile_names
@@ -57,7 +59,7 @@ class StartScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "app.focus_next", "next field", show=False),
         Binding("up,k", "app.focus_previous", "previous field", show=False),
-        Binding("r", "replay_chosen", "replay the session"),
+        *bindings("start"),
     ]
 
     class Chosen(Message):
@@ -101,6 +103,7 @@ class StartScreen(Screen[None]):
                 with _row():
                     yield Label("")
                     yield Button("Start (Enter)", variant="primary", id="start", compact=True)
+                    yield Button("From a CUDA file (c)", id="from-cuda", compact=True)
                 yield Static("", id="about", markup=False)
             with Vertical(id="recorded"):
                 yield OptionList(*(self._entry(recorded) for recorded in self._recorded), id="sessions", markup=False)
@@ -208,6 +211,19 @@ class StartScreen(Screen[None]):
             self._say(str(error))
             return
         self.post_message(self.Chosen(start))
+
+    @on(Button.Pressed, "#from-cuda")
+    def action_from_cuda(self) -> None:
+        """Make a problem of a CUDA file, and search for that with what the other fields say."""
+        self.app.push_screen(NewProblemDialog(str(self._select("profile").value)), self._start_on)
+
+    def _start_on(self, folder: Path | None) -> None:
+        if folder is None:
+            return
+        self._select("problem").value = _OWN_FOLDER
+        self.query_one("#folder", Input).value = str(folder)
+        self.query_one("#session", Input).value = str(new_session_path(str(folder)))
+        self._start()
 
     def _say(self, text: str) -> None:
         said = self.query_one("#said", Static)

@@ -85,9 +85,8 @@ def make_case(problem: Problem, workload: Workload, kind: str, seed: int) -> Cas
     """Return the case with its right outputs, computed here, before any candidate has seen the inputs.
 
     The magnitude of an adversarial kind is halved until the right answer is settled in single precision, so that no
-    kernel is refused for rounding that a right one can't avoid.
-    Where the reference is a CUDA original, what it leaves unwritten isn't compared. Raises `ProblemError` when the
-    problem's reference fails.
+    kernel is refused for rounding that a right one can't avoid. Where the reference is a CUDA original, what it leaves
+    unwritten isn't compared. Raises `ProblemError` when the problem's reference fails.
     """
     if problem.original is not None:
         return _case_of_original(problem, workload, kind, seed)
@@ -117,10 +116,7 @@ def _case_of_original(problem: Problem, workload: Workload, kind: str, seed: int
     try:
         while True:
             case, finite = _original_at(problem, workload, kind, seed, scale)
-            if kind == RANDOM:
-                return case
-            settled = kind not in _SCALED or scale <= 1 or (finite and _original_is_settled(problem, case, seed))
-            if settled:
+            if kind not in _SCALED or scale <= 1 or (finite and _original_is_settled(problem, case, seed)):
                 return case
             scale /= 2
     except OriginalFault:
@@ -151,11 +147,13 @@ def _original_at(problem: Problem, workload: Workload, kind: str, seed: int, sca
 
 def _original_is_settled(problem: Problem, case: Case, seed: int) -> bool:
     def outputs(exact: Mapping[str, Array]) -> Mapping[str, Array]:
-        values = run_original(problem, case.workload, exact).values
-        return {name: np.where(case.compared[name], value, case.want[name]) for name, value in values.items()}
+        return compared(run_original(problem, case.workload, exact).values)
+
+    def compared(values: Mapping[str, Array]) -> Mapping[str, Array]:
+        return {name: np.where(case.compared[name], value, 0.0) for name, value in values.items()}
 
     exact, rng = _exact(problem, case.workload, case.inputs), np.random.default_rng(seed)
-    return is_settled(problem, case.workload, exact, case.want, rng, outputs, draws=_ORIGINAL_DRAWS)
+    return is_settled(problem, case.workload, exact, compared(case.want), rng, outputs, draws=_ORIGINAL_DRAWS)
 
 
 def _exact(problem: Problem, workload: Workload, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -171,7 +169,8 @@ def fill_inputs(
     inputs = {}
     for tensor in problem.inputs:
         spec = arrays[tensor.name]
-        array = spec.dtype.encode(_values(workload, spec, kind, rng, scale, _below(problem, workload, tensor)))
+        values = _values(workload, spec, kind, rng, scale, _below(problem, workload, tensor))
+        array = spec.dtype.encode(_signed(values, tensor.sign))
         array.flags.writeable = False
         inputs[tensor.name] = array
     return inputs
@@ -180,6 +179,13 @@ def fill_inputs(
 def _below(problem: Problem, workload: Workload, tensor: Tensor) -> int:
     """Return the number that every value of an integer input is below."""
     return evaluate(tensor.below, problem.bind_axes(workload)) if tensor.below else _INTEGERS
+
+
+def _signed(values: Array, sign: str) -> Array:
+    """Return ``values`` with the sign that the input has, if it has one."""
+    if not sign:
+        return values
+    return -np.abs(values) if sign == "negative" else np.abs(values)
 
 
 def _values(
@@ -207,10 +213,8 @@ def bench_inputs(problem: Problem, workload: Workload, seed: int) -> dict[str, A
     for tensor in problem.inputs:
         spec = arrays[tensor.name]
         block = ArraySpec(spec.name, (min(math.prod(spec.shape), _BLOCK),), spec.dtype) if spec.shape else spec
-        values = spec.dtype.encode(
-            _values(workload, block, RANDOM, rng, _FIRST_SCALE, _below(problem, workload, tensor))
-        )
-        inputs[tensor.name] = np.resize(values, spec.shape)
+        values = _values(workload, block, RANDOM, rng, _FIRST_SCALE, _below(problem, workload, tensor))
+        inputs[tensor.name] = np.resize(spec.dtype.encode(_signed(values, tensor.sign)), spec.shape)
     return inputs
 
 

@@ -52,6 +52,14 @@ def allowed_difference(want: Array, tolerance: Tolerance) -> Array:
     return np.broadcast_to(tolerance.atol + tolerance.rtol * scale, want.shape)
 
 
+def as_held(want: Array, dtype: DType) -> Array:
+    """Return ``want`` (float64) with infinities for what rounds to them in ``dtype``, such as 1e6 in float16."""
+    if not dtype.floating:
+        return want
+    rounded = dtype.decode(dtype.encode(want))
+    return np.where(np.isinf(rounded), rounded, want)
+
+
 def compare(got: Array, want: Array, dtype: DType, tolerance: Tolerance, compared: Array | None = None) -> Comparison:
     """Compare ``got`` (storage of ``dtype``) with ``want`` (float64, the same shape), where ``compared`` is true.
 
@@ -62,9 +70,7 @@ def compare(got: Array, want: Array, dtype: DType, tolerance: Tolerance, compare
     target = want
     if compared is not None:
         have, target = np.where(compared, have, 0.0), np.where(compared, target, 0.0)
-    if dtype.floating:
-        rounded = dtype.decode(dtype.encode(target))
-        target = np.where(np.isinf(rounded), rounded, target)
+    target = as_held(target, dtype)
     allowed = allowed_difference(target, tolerance)
     same = (have == target) | (np.isnan(have) & np.isnan(target))
     with np.errstate(invalid="ignore"):

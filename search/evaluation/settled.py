@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from search.evaluation.correctness import allowed_difference
+from search.evaluation.correctness import allowed_difference, as_held
 from search.kernels.dtypes import Array
 from search.problems.definition import Problem, Workload
 
@@ -42,8 +42,9 @@ def is_settled(
                 nudged[name] = array * (1 + _SUM_ERROR * signs)[..., half]
         moved = reference(nudged)
         for tensor in problem.outputs:
-            right, found = want[tensor.name], moved[tensor.name]
-            half_allowed = 0.5 * allowed_difference(right, problem.tolerance[specs[tensor.name].dtype.name])
+            dtype = specs[tensor.name].dtype
+            right, found = (as_held(outputs[tensor.name], dtype) for outputs in (want, moved))
+            half_allowed = 0.5 * allowed_difference(right, problem.tolerance[dtype.name])
             with np.errstate(invalid="ignore"):
                 near = (found == right) | (np.abs(found - right) <= half_allowed)
             if not near.all():

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from search.kernels.dtypes import DTYPES, DType
 from search.kernels.expressions import ExpressionError, evaluate, names
 from search.kernels.program import ArraySpec, ProgramError
-from translator.launch_plan import Argument, ArrayArgument, ArrayPlan, LaunchPlan, LaunchStep, Role, SizeArgument
+from translator.launch_plan import (
+    Argument,
+    ArrayArgument,
+    ArrayPlan,
+    LaunchPlan,
+    LaunchStep,
+    Role,
+    SizeArgument,
+    StructArgument,
+)
 
 CUDA_DTYPES: dict[str, DType] = DTYPES | {"float64": DType("float64", "double", "float64", floating=True)}
 """Element types by name: those of a Metal kernel, and double."""
@@ -184,6 +193,8 @@ def _value(
         if argument.array not in sizes:
             raise ProgramError(f"{where}: there is no array '{argument.array}'")
         return ArrayValue(argument.array, offset)
+    if isinstance(argument, StructArgument):
+        return StructValue(tuple(_value(where, member.argument, axes, numbers, sizes) for member in argument.members))
     if argument.scalar not in numbers:
         raise ProgramError(f"{where}: there is no scalar '{argument.scalar}'")
     return RealValue(numbers[argument.scalar])

@@ -17,7 +17,8 @@ Launch facts stand in ``//@`` lines, so that the file highlights as Metal in any
     y[thread_position_in_grid.x] = twice(x[thread_position_in_grid.x]);
 
 ``grid`` counts threads; ``init`` is the value that every output begins with, and ``atomic_outputs`` makes outputs
-atomic. A file without any ``//@`` line can't be launched and is refused.
+atomic. A line of the kernel that begins with ``//@`` itself has that twice. A file without any ``//@`` line can't be
+launched and is refused.
 """
 
 from __future__ import annotations
@@ -75,9 +76,14 @@ def program_to_text(program: Program) -> str:
         if step.atomic_outputs:
             lines.append(f"{_MARK} atomic_outputs")
         if step.header:
-            lines += [f"{_MARK} header", step.header]
-        lines += [f"{_MARK} source", step.source]
+            lines += [f"{_MARK} header", _masked(step.header)]
+        lines += [f"{_MARK} source", _masked(step.source)]
     return "\n".join(lines) + "\n"
+
+
+def _masked(text: str) -> str:
+    """Return a kernel's text with its own lines that read like launch facts told apart, by another mark before them."""
+    return re.sub(rf"(?m)^{_MARK}", _MARK * 2, text)
 
 
 def spell_number(value: float) -> str:
@@ -99,9 +105,10 @@ def parse_program_text(text: str) -> ParsedProgram:
     if lines and lines[-1] == "":
         lines.pop()
     for number, line in enumerate(lines, start=1):
-        if not line.startswith(_MARK):
+        own = part and line.startswith(_MARK * 2)
+        if own or not line.startswith(_MARK):
             if part:
-                drafts[-1].texts[part].append(line)
+                drafts[-1].texts[part].append(line.removeprefix(_MARK) if own else line)
             elif line.strip() and not line.strip().startswith("//"):
                 raise ProgramError(
                     f"line {number}: expected a '{_MARK}' line such as '{_MARK} source' before the kernel"

@@ -35,7 +35,8 @@ class ProblemError(ValueError):
 class Tensor:
     """An input or output: its shape as axis expressions, and a dtype or dtype variable. A scalar has shape ``()``.
 
-    ``below`` (an axis expression) says of an integer input that its values lie in 0 .. below - 1, as indices do.
+    ``below`` (an axis expression) says of an integer input that its values lie in 0 .. below - 1, as indices do;
+    ``sign`` (``negative`` or ``positive``) says of a floating input that all its values have that sign, or are zero.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Tensor:
     dtype: str
     description: str = ""
     below: str = ""
+    sign: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def _problem(folder: Path, data: Mapping[str, Any]) -> Problem:
         description=data.get("description", "").strip(),
         folder=folder,
         axes={name: axis.get("value") for name, axis in data["axes"].items()},
-        inputs=tuple(_tensor(entry) for entry in data["inputs"]),
+        inputs=tuple(_tensor(entry) for entry in data.get("inputs", [])),
         outputs=tuple(_tensor(entry) for entry in data["outputs"]),
         tolerance={dtype: Tolerance(t["atol"], t["rtol"]) for dtype, t in data["tolerance"].items()},
         bytes=str(data["bytes"]),
@@ -227,6 +229,7 @@ def _tensor(entry: Mapping[str, Any]) -> Tensor:
         entry["dtype"],
         entry.get("description", ""),
         str(entry.get("below", "")),
+        entry.get("sign", ""),
     )
 
 
@@ -259,6 +262,8 @@ def _validate(problem: Problem) -> None:
                 raise ProblemError(f"{where}: no value for the scalar input '{tensor.name}'")
             if tensor.below:
                 _check_below(tensor, specs[tensor.name].dtype, problem.bind_axes(workload), where)
+            if tensor.sign:
+                _check_sign(tensor, specs[tensor.name].dtype, where)
     if not problem.of_role("check") or not problem.of_role("bench"):
         raise ProblemError("there must be at least one workload of each role, 'check' and 'bench'")
     for path in problem.cuda:
@@ -295,3 +300,10 @@ def _check_below(tensor: Tensor, dtype: DType, axes: Mapping[str, int], where: s
     most = 2 if dtype.name == "bool" else 1 << (8 * dtype.itemsize - (not dtype.name.startswith("u")))
     if not 1 <= (below := evaluate(tensor.below, axes)) <= most:
         raise ProblemError(f"{where}: '{tensor.name}' is below {below}; for {dtype.name} that must be 1 .. {most}")
+
+
+def _check_sign(tensor: Tensor, dtype: DType, where: str) -> None:
+    if tensor.sign not in ("negative", "positive"):
+        raise ProblemError(f"'{tensor.name}': sign is '{tensor.sign}'; it must be 'negative' or 'positive'")
+    if not dtype.floating or not tensor.shape:
+        raise ProblemError(f"{where}: '{tensor.name}' is no array of floating numbers, so it can't have 'sign'")

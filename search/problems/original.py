@@ -2,7 +2,8 @@
 
 ``original.toml`` has in ``device_code`` the file that the simulator compiles, in ``[inputs]`` and ``[outputs]`` which
 array or number of the original each of the problem's arrays is, in ``[[arrays]]``, ``[[scalars]]`` and ``[[launches]]``
-what a `LaunchPlan` has. An argument of a launch is ``{ array, offset }``, ``{ size }`` or ``{ scalar }``.
+what a `LaunchPlan` has. An argument of a launch is ``{ array, offset }``, ``{ size }``, ``{ scalar }``, or ``{ struct,
+members }`` with members that are arguments with a name and a type.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from translator.launch_plan import (
     ScalarArgument,
     ScalarPlan,
     SizeArgument,
+    StructArgument,
+    StructMember,
     Triple,
 )
 from translator.span import Span
@@ -118,13 +121,22 @@ def _triple(texts: Iterable[str]) -> Triple:
     return (x, y, z)
 
 
-def _argument(table: Mapping[str, str]) -> Argument:
+def _argument(table: Mapping[str, Any]) -> Argument:
+    if "struct" in table:
+        members = (StructMember(m["name"], m["type"], _argument(m), m.get("unset", False)) for m in table["members"])
+        return StructArgument(table["struct"], tuple(members))
     if "array" in table:
         return ArrayArgument(table["array"], table.get("offset", "0"))
     return ScalarArgument(table["scalar"]) if "scalar" in table else SizeArgument(table["size"])
 
 
-def _argument_table(argument: Argument) -> dict[str, str]:
+def _argument_table(argument: Argument) -> dict[str, Any]:
+    if isinstance(argument, StructArgument):
+        members = [
+            {"name": m.name, "type": m.type} | ({"unset": True} if m.unset else {}) | _argument_table(m.argument)
+            for m in argument.members
+        ]
+        return {"struct": argument.type, "members": members}
     if isinstance(argument, ArrayArgument):
         return {"array": argument.array} | ({"offset": argument.offset} if argument.offset != "0" else {})
     return {"scalar": argument.scalar} if isinstance(argument, ScalarArgument) else {"size": argument.size}

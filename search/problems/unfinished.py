@@ -1,6 +1,6 @@
 """What a person has still to fill in, in a ``problem.toml`` that ``ksearch-tui new`` wrote.
 
-A question is a comment ``# ASK: ...`` above a line ``key = ""``; it is answered when something stands between the quotes.
+A question is a comment ``# ASK: ...`` above a line ``key = ""``, and answered when something stands between the quotes.
 """
 
 from __future__ import annotations

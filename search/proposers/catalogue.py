@@ -1,5 +1,7 @@
 """The proposer that comes with the program: offline, deterministic, with a catalogue of optimizations for each family.
 
+For a problem of no family it has nothing to propose beyond the program that the problem gives (`given_root`).
+
 An option is a transformation of its parent's plan (`search.kernels.families`). Which are proposed depends on what is
 legal there, on what the problem's CUDA references show, on where the parent's time goes, and on what a person asked for
 or ruled out.
@@ -19,6 +21,7 @@ from search.proposers.catalogue_entries import ROOT, load_entries
 from search.proposers.catalogue_judgement import asked_for, judge
 from search.proposers.catalogue_language import Unsure, read_all, read_guidance
 from search.proposers.catalogue_plans import Plans, phrases_of, plan_of, plans_of_the_tree
+from search.proposers.given_root import GIVEN, given_option, given_program
 
 AT_ONCE = 4
 """Most options that are proposed at a time."""
@@ -35,7 +38,9 @@ class CatalogueProposer:
     name = "catalogue"
 
     async def root(self, situation: Situation) -> Proposal:
-        """Return the naive kernel of the problem's family."""
+        """Return the problem's own root program if it gives one, else the naive kernel of its family."""
+        if situation.problem.root is not None or not situation.problem.family:
+            return given_option(situation.problem)
         entry = Plans(situation).entries[ROOT]
         return judge(entry, entry.title, "", None)
 
@@ -75,12 +80,14 @@ class CatalogueProposer:
 
     async def write(self, situation: Situation, option: str) -> Program:
         """Return the program of the plan that ``option`` asks for."""
+        if situation.tree[option].action == GIVEN:
+            return given_program(situation.problem)
         plans = Plans(situation)
         return plans.family.write(plans.intended(option))
 
     async def repair(self, situation: Situation, option: str, program: Program, failure: Failure) -> Program | None:
         """Return the same kernel with smaller tiles or threadgroups when it did not fit, None for other failures."""
-        if failure.stage not in MENDABLE:
+        if failure.stage not in MENDABLE or not situation.problem.family:
             return None
         plans = Plans(situation)
         failed = plan_of(plans.family, plans.intended(option), program.sha256)

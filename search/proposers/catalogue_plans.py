@@ -160,11 +160,14 @@ async def plans_of_the_tree(situation: Situation) -> Plans:
 def family_of(situation: Situation) -> Family[Any]:
     """Return the family of kernels that the problem names; raise `ProposerError` when the catalogue has none for it."""
     problem = situation.problem
+    if not problem.family:
+        raise ProposerError(
+            f"the catalogue has no entries for '{problem.name}': edit its kernel (e), or add options of your own (n)"
+        )
     if problem.family not in FAMILIES:
-        named = f"'{problem.family}'" if problem.family else "no family"
         raise ProposerError(
             f"the catalogue writes kernels of the families {', '.join(sorted(FAMILIES))}; the problem '{problem.name}' "
-            f"names {named}: choose another proposer, or edit each option's kernel yourself"
+            f"names '{problem.family}': choose another proposer, or edit each option's kernel yourself"
         )
     return FAMILIES[problem.family]
 

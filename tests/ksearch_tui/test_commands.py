@@ -178,6 +178,22 @@ def test_a_right_kernel_passes_the_check(tmp_path: Path, home: Path) -> None:
     assert "modelled, apple-m3-max" in done.stdout
 
 
+@pytest.mark.parametrize(("init", "passes"), [("//@ init 0\n", True), ("//@ init 1\n", False), ("", False)])
+def test_a_kernel_that_adds_into_its_outputs_needs_them_to_begin_as_zero(
+    init: str, passes: bool, tmp_path: Path, home: Path
+) -> None:
+    kernel = tmp_path / "k.metal"
+    kernel.write_text(
+        "//@ pass add\n//@ inputs x\n//@ outputs y\n//@ grid rows * n\n//@ threadgroup 64\n//@ template N = n\n"
+        f"{init}//@ atomic_outputs\n//@ source\nuint i = thread_position_in_grid.x;\n"
+        "if (i < x_shape[0] * N) atomic_fetch_add_explicit(&y[i / N], x[i], memory_order_relaxed);\n"
+    )
+    problem = Path(__file__).parents[1] / "app" / "row_sums"
+    done = ksearch("check", str(kernel), "--problem", str(problem), "--device", "simulator", home=home)
+    assert (done.returncode == 0) == passes, done.stdout + done.stderr
+    assert done.stdout.startswith("passed " if passes else "failed")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "stage", "text"),
     [

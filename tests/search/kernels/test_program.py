@@ -139,10 +139,14 @@ def test_initial_values_and_atomics_survive_the_editor(value: float, spelled: st
     assert program_from_text(text) == program
 
 
-@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), min_size=1))
+LINES = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r")) | st.sampled_from(
+    ["//@", "//@ source", "//@//@ pass evil", " //@ grid 1"]
+)
+
+
+@given(st.lists(LINES, min_size=1).map("\n".join))
 def test_any_source_survives_the_editor(source: str) -> None:
-    lines = source.split("\n")
-    if not source.strip() or any(line.startswith("//@") for line in lines):
+    if not source.strip():
         return
     program = Program((replace(FINISH, inputs=("x",), source=source),))
     assert program_from_text(program_to_text(program)) == program

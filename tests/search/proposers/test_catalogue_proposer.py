@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -257,9 +258,23 @@ def test_the_same_tree_brings_the_same_proposals() -> None:
 
 def test_a_problem_of_no_known_family_is_refused_in_words() -> None:
     run = Run()
-    situation = replace(run.situation, problem=replace(run.problem, family="", name="mine"))
-    with pytest.raises(ProposerError, match=r"attention, softmax.*'mine' names no family"):
+    situation = replace(run.situation, problem=replace(run.problem, family="fft", name="mine"))
+    with pytest.raises(ProposerError, match=r"attention, softmax.*'mine' names 'fft'"):
         asyncio.run(run.catalogue.root(situation))
+
+
+def test_a_problem_without_a_family_starts_from_its_own_root_program(tmp_path: Path) -> None:
+    mine = replace(load_problem("softmax"), family="", name="mine", folder=tmp_path)
+    with pytest.raises(ProposerError, match=r"'mine' has no program to start from: write .*root\.metal"):
+        Run(mine)
+    root = tmp_path / "root.metal"
+    root.write_text(
+        "//@ pass copy\n//@ inputs x\n//@ outputs y\n//@ grid n\n//@ threadgroup 32\n//@ source\ny[0] = x[0];\n"
+    )
+    run = Run(replace(mine, root=root))
+    assert [(step.name, step.source) for step in run.write(run.root).passes] == [("copy", "y[0] = x[0];")]
+    with pytest.raises(ProposerError, match=r"no entries for 'mine': edit its kernel \(e\)"):
+        run.propose(run.root)
 
 
 # -- guidance --------------------------------------------------------------------------------------------------------
