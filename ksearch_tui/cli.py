@@ -17,6 +17,7 @@ examples:
   ksearch-tui                                 choose a problem and steer its search
   ksearch-tui explore attention_prefill       the same, straight to the explorer
   ksearch-tui run softmax --budget 8          search without a screen
+  ksearch-tui new kernel.cu                   make a problem of a CUDA file
   ksearch-tui replay attention                watch a recorded run
 """
 
@@ -65,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("file", type=Path, metavar="FILE", help="a *.ksearch.toml session file")
     resume.add_argument("--headless", action="store_true", help="go on without a screen, under autopilot")
     resume.add_argument("--budget", type=_count, metavar="N", help="evaluations in all, instead of the session's own")
+    _limit_arguments(resume, "in all, instead of the session's own")
     _json(resume)
 
     replay = _command(commands, "replay", "play a session again", "ksearch_tui.headless.replay:replay")
@@ -91,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("-o", "--output", type=Path, metavar="OUT", help="the module to write (default: stdout)")
     export.add_argument("--option", default="", metavar="ID", help="another option than the best")
 
+    compare = _command(
+        commands, "compare", "set sessions side by side", "ksearch_tui.headless.compare:compare_sessions"
+    )
+    compare.add_argument("files", type=Path, nargs="+", metavar="FILE", help="session files of one problem")
+    _json(compare)
+
     briefing = _command(
         commands,
         "briefing",
@@ -109,15 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     translate = _command(
         commands, "translate", "write a CUDA file's kernels in Metal", "ksearch_tui.headless.translate:translate"
     )
-    translate.add_argument("kernel_file", type=Path, metavar="KERNEL.cu", help="a CUDA source")
-    translate.add_argument("--kernel", metavar="NAME", help="what the launch of this kernel needs, not the first one")
-    translate.add_argument(
-        "--answer",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="what the source doesn't say, such as 'grid=ceildiv(n,256) block=256' or extent.x=n*d",
-    )
+    _cuda_arguments(translate, "KERNEL.cu", "a CUDA source")
     translate.add_argument(
         "--verify", action="store_true", help="run original and translation on the simulator and compare"
     )
@@ -130,6 +130,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     translate.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default text)")
     translate.add_argument("-o", "--output", type=Path, metavar="OUT", help="write here instead of to stdout")
+
+    new = _command(commands, "new", "make a problem of a CUDA file", "ksearch_tui.headless.new:new")
+    _cuda_arguments(new, "KERNEL.cu", "a CUDA source, or a folder whose problem.toml asked for answers")
+    new.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="the folder to write (default: KERNEL)")
+    new.add_argument("--force", action="store_true", help="overwrite a problem that is there")
 
     _json(_command(commands, "problems", "list the problems", "ksearch_tui.headless.listings:problems"))
     _json(_command(commands, "profiles", "list the hardware profiles", "ksearch_tui.headless.listings:profiles"))
@@ -167,12 +172,45 @@ def _command(
     return parser
 
 
+def _cuda_arguments(parser: argparse.ArgumentParser, metavar: str, what: str) -> None:
+    parser.add_argument("kernel_file", type=Path, metavar=metavar, help=what)
+    parser.add_argument("--kernel", metavar="NAME", help="what the launch of this kernel needs, not the first one")
+    parser.add_argument(
+        "--answer",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what the source doesn't say, such as 'grid=ceildiv(n,256) block=256' or extent.x=n*d",
+    )
+
+
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("problem", metavar="PROBLEM", help="a problem's name (see `problems`) or its folder")
     parser.add_argument("--budget", type=_count, default=40, metavar="N", help="evaluations to spend (default 40)")
-    parser.add_argument("--proposer", default="catalogue", help="who proposes options (default catalogue)")
+    _limit_arguments(parser, "to spend (default: no limit)")
+    parser.add_argument("--proposer", default="", help="catalogue, or llm (default: llm where there is an --endpoint)")
+    _model_arguments(parser)
     parser.add_argument("--session", type=Path, metavar="FILE", help="where to keep the session")
     _device_arguments(parser)
+
+
+def _limit_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--minutes", type=_amount, default=0.0, metavar="M", help=f"minutes {what}")
+    parser.add_argument("--tokens", type=_count, default=0, metavar="N", help=f"tokens of models {what}")
+    parser.add_argument("--usd", type=_amount, default=0.0, metavar="X", help=f"US dollars for models {what}")
+
+
+def _model_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--endpoint", default="", help="where models are asked: a name, or your own profile (.toml)")
+    parser.add_argument("--model", default="", metavar="NAME", help="the model that chooses and that writes")
+    parser.add_argument("--selector", default="", metavar="NAME", help="the model that chooses what to try")
+    parser.add_argument("--generator", default="", metavar="NAME", help="the model that writes kernels")
+    parser.add_argument(
+        "--context",
+        choices=("none", "mapping", "full"),
+        default="full",
+        help="what models are told besides the problem: nothing, what becomes of CUDA's primitives, or all (default)",
+    )
 
 
 def _device_arguments(parser: argparse.ArgumentParser) -> None:
@@ -188,6 +226,13 @@ def _count(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _amount(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1e9:
+        raise argparse.ArgumentTypeError("must be above 0")
     return value
 
 

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from platformdirs import user_data_path
+from platformdirs import user_cache_path, user_config_path, user_data_path
 
 SUFFIX = ".ksearch.toml"
 
@@ -14,6 +14,16 @@ SUFFIX = ".ksearch.toml"
 def sessions_folder() -> Path:
     """Return the folder of sessions that were started without a file name."""
     return user_data_path("ksearch-tui") / "sessions"
+
+
+def own_endpoints() -> Path:
+    """Return the folder where a person puts model endpoints of their own."""
+    return user_config_path("ksearch-tui") / "models"
+
+
+def endpoint_memory() -> Path:
+    """Return the file that keeps what model endpoints turned out to take."""
+    return user_cache_path("ksearch-tui") / "endpoints.toml"
 
 
 def new_session_path(problem: str, now: datetime | None = None) -> Path:

@@ -11,9 +11,9 @@ from search.evaluation.client import Evaluator
 from search.evaluation.record import Failure
 from search.events import ENGINE
 from search.kernels.program import Program
-from search.learning import lessons
+from search.learning import Lesson, lessons
 from search.option import Option
-from search.proposers.base import Proposer, ProposerError, Situation
+from search.proposers.base import Improver, NothingForNow, Proposer, ProposerError, Situation, writer_of
 from search.tree import Tree, split_program
 
 
@@ -51,28 +51,62 @@ async def attempt(bench: Bench, option: str) -> None:
     if not node.unproven:
         try:
             program = await _write(bench, node)
+        except NothingForNow:
+            raise
         except ProposerError as error:
             _settle(bench, node, str(error) or "the proposer can't write it")
             return
         if program is None:
             return
-        store(bench.tree, bench.emit, program)
-        bench.emit(
-            "wrote",
-            option=option,
-            program=program.sha256,
-            attempt=number,
-            by=bench.proposer.name,
-            note=f"mends: {_told(node.failure)}" if node.failure else "",
-        )
-    program = bench.tree.program(bench.tree[option].program)
-    evaluation = await bench.evaluator.evaluate(program, lambda stage: bench.tell(option, stage))
+        _wrote(bench, option, program, number, f"mends: {_told(node.failure)}" if node.failure else "")
     before = Calibration.of(bench.tree)
-    bench.emit("evaluated", option=option, attempt=number, **evaluation.to_fields())
-    if evaluation.passed:
+    if await _passes(bench, option, number):
         _learn(bench, option, before)
     else:
         _give_up_if_spent(bench, bench.tree[option])
+
+
+async def improve(bench: Bench, option: str) -> bool:
+    """Ask for a faster program of ``option``, which has passed, and judge it; returns whether there was one to judge.
+
+    The fastest program stays, whatever comes of this one.
+    """
+    proposer = bench.proposer
+    if not isinstance(proposer, Improver):
+        return False
+    bench.tell(option, "looking for a faster program")
+    try:
+        program = await proposer.improve(bench.situation, option)
+    except NothingForNow:
+        raise
+    except ProposerError as error:
+        bench.emit("note", text=f"no faster program: {error}", level="warning", option=option)
+        return False
+    node = bench.tree[option]
+    if program is None or program.sha256 in {evaluation.program for evaluation in node.evaluations}:
+        bench.emit("note", text="no faster program was found", level="info", option=option)
+        return False
+    number, before = node.attempts + 1, bench.tree.speedup(option)
+    bench.emit("started", option=option, attempt=number, improves=True)
+    _wrote(bench, option, program, number, "looks for a faster way")
+    if await _passes(bench, option, number) and bench.tree.speedup(option) > before:
+        own, *_ = lessons(bench.tree, option, Calibration.of(bench.tree))
+        _rate(bench, own)
+    return True
+
+
+def _wrote(bench: Bench, option: str, program: Program, number: int, note: str) -> None:
+    store(bench.tree, bench.emit, program)
+    by = writer_of(bench.proposer, bench.situation, option)
+    bench.emit("wrote", option=option, program=program.sha256, attempt=number, by=by, note=note)
+
+
+async def _passes(bench: Bench, option: str, number: int) -> bool:
+    """Evaluate the program of ``option``, which is running; return whether it passes."""
+    program = bench.tree.program(bench.tree[option].program)
+    evaluation = await bench.evaluator.evaluate(program, lambda stage: bench.tell(option, stage))
+    bench.emit("evaluated", option=option, attempt=number, **evaluation.to_fields())
+    return evaluation.passed
 
 
 def store(tree: Tree, emit: Callable[..., Any], program: Program) -> None:
@@ -113,14 +147,18 @@ def _settle(bench: Bench, node: Option, reason: str) -> None:
 
 def _learn(bench: Bench, option: str, before: Calibration) -> None:
     for lesson in lessons(bench.tree, option, before):
-        bench.emit(
-            "rated",
-            option=lesson.option,
-            rating=lesson.rating,
-            confidence=lesson.confidence,
-            why=lesson.why,
-            by=ENGINE,
-        )
+        _rate(bench, lesson)
+
+
+def _rate(bench: Bench, lesson: Lesson) -> None:
+    bench.emit(
+        "rated",
+        option=lesson.option,
+        rating=lesson.rating,
+        confidence=lesson.confidence,
+        why=lesson.why,
+        by=ENGINE,
+    )
 
 
 def _told(failure: Failure) -> str:

@@ -20,13 +20,14 @@ PRIOR = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one option promised and what was found, as speedups over its parent."""
+    """What one option promised and what was found, as speedups over its parent; ``writer`` wrote its program."""
 
     option: str
     by: str
     action: str
     predicted: float
     found: float
+    writer: str = ""
 
     @property
     def log_ratio(self) -> float:
@@ -45,7 +46,7 @@ class Calibration:
         """Compare what was found with what was predicted, for every option that passed and no person wrote."""
         return Calibration(
             tuple(
-                Comparison(option.id, option.by, option.action, option.predicted, found)
+                Comparison(option.id, option.by, option.action, option.predicted, found, option.writer)
                 for option in tree.options.values()
                 if option.foretold and (found := tree.speedup_over_parent(option.id)) > 0
             )
@@ -71,12 +72,18 @@ class Calibration:
             (by, action): _drawn_to(own[by], found) if action else own[by] for (by, action), found in ratios.items()
         }
 
-    def error(self, by: str = "") -> float | None:
-        """Return the mean of abs ln(found / predicted), of ``by`` or of all; None before the first comparison.
+    def error(self, by: str = "", writer: str = "") -> float | None:
+        """Return the mean of abs ln(found / predicted); None before the first comparison.
+
+        Of what ``by`` predicted and of what ``writer`` wrote, if they are given.
 
         0 is perfect; 0.69 means that predictions are off by a factor of two.
         """
-        ratios = [abs(comparison.log_ratio) for comparison in self.comparisons if by in ("", comparison.by)]
+        ratios = [
+            abs(comparison.log_ratio)
+            for comparison in self.comparisons
+            if by in ("", comparison.by) and writer in ("", comparison.writer)
+        ]
         return sum(ratios) / len(ratios) if ratios else None
 
 

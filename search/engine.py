@@ -14,19 +14,33 @@ from datetime import UTC, datetime
 from typing import Any
 
 from profiles.hardware import HardwareProfile
-from search import growth, policy
-from search.attempt import Bench, attempt, store
+from search import growth, policy, spending
+from search.attempt import Bench, store
+from search.audience import Audience, OnProgress, OnText, Question
 from search.calibration import Calibration
+from search.calls import Calls
 from search.config import RunConfig
+from search.drafting import draft
 from search.evaluation.client import Evaluator
-from search.events import AUTOPILOT, ENGINE, PERSON, Event
+from search.events import ENGINE, PERSON, Event
 from search.kernels.program import Program
 from search.option import Option
 from search.problems.definition import Problem
-from search.proposers.base import Proposal, Proposer, ProposerError, Redirection, Situation
+from search.proposers.base import (
+    BrokenOff,
+    BudgetSpent,
+    Connected,
+    NothingForNow,
+    Proposal,
+    Proposer,
+    ProposerError,
+    Redirection,
+    Situation,
+)
 from search.recorder import Recorder, RecordError
 from search.rules import may_edit, may_grow, may_redirect
 from search.tree import Tree, TreeError
+from search.turns import Turns
 from search.work import Work, told
 
 REPAIRS = 2
@@ -74,15 +88,19 @@ class Engine:
         self.tree = Tree() if tree is None else tree
         self.failure: Exception | None = None
         self._proposer, self._evaluator = proposer, evaluator
-        self._situation = Situation(problem, profile, self.tree, dict(hints or {}))
         self._recorder = Recorder(self.tree, clock)
+        self._clock, self._budget = clock, spending.Budget.of(config)
+        self._audience = Audience()
+        self._calls = Calls(self.tree, self._budget, self._emit, self._audience, clock)
+        self._situation = Situation(problem, profile, self.tree, dict(hints or {}), self._calls)
         self._growth = growth.Growth(self._situation, proposer, self._emit, self._emit_from_work)
-        self._bench = Bench(self._situation, proposer, evaluator, repairs, self._emit_from_work, self._tell)
-        self._watchers: list[Callable[[str, str], None]] = []
+        bench = Bench(self._situation, proposer, evaluator, repairs, self._emit_from_work, self._audience.tell)
+        self._turns = Turns(bench, self._growth)
         self._to_reopen = bool(self.tree.events)
         self._going = False
         self._changed = asyncio.Event()
         self._work = Work()
+        self._busy_at = ""
         self._nothing_left_of = 0
         self._calibration: tuple[int, Calibration] = (-1, Calibration())
 
@@ -95,10 +113,18 @@ class Engine:
         """
         return self._recorder.subscribe(listener)
 
-    def on_progress(self, listener: Callable[[str, str], None]) -> Callable[[], None]:
+    def on_progress(self, listener: OnProgress) -> Callable[[], None]:
         """Call ``listener`` with an option and what is being done with it, unrecorded; returns how to end that."""
-        self._watchers.append(listener)
-        return lambda: self._watchers.remove(listener)
+        return self._audience.on_progress(listener)
+
+    def on_text(self, listener: OnText) -> Callable[[], None]:
+        """Call ``listener`` with each piece of a model's reply as it comes, unrecorded; returns how to end that."""
+        return self._audience.on_text(listener)
+
+    @property
+    def asking(self) -> tuple[Question, ...]:
+        """The questions to a model that wait for their reply, the oldest first."""
+        return self._calls.under_way
 
     @property
     def calibration(self) -> Calibration:
@@ -139,7 +165,7 @@ class Engine:
         guidance = guidance.strip()
         with self._acting():
             may_redirect(self.tree, self._node(option), guidance)
-        self._tell(option, "asking for options that follow the guidance")
+        self._audience.tell(option, "asking for options that follow the guidance")
         try:
             answer = await self._proposer.redirect(self._situation, option, guidance)
         except ProposerError as error:
@@ -156,7 +182,7 @@ class Engine:
         """Ask for more options under ``option``, which must have passed; returns how many are new."""
         with self._acting():
             may_grow(self.tree, self._node(option))
-        self._tell(option, "asking for options")
+        self._audience.tell(option, "asking for options")
         try:
             proposals = await self._proposer.propose(self._situation, option)
         except ProposerError as error:
@@ -167,16 +193,9 @@ class Engine:
 
     async def draft(self, option: str) -> Program:
         """Return the program of ``option`` to edit: as written, else as the proposer would, else its parent's."""
-        node = self._node(option)
-        above = self.tree.options.get(node.parent)
+        self._node(option)
         try:
-            if node.program:
-                return self.tree.program(node.program)
-            if above is None or not above.program:
-                raise EngineError(f"'{node.title}' has no program yet, and neither has the option above it")
-            with suppress(ProposerError):
-                return await self._proposer.write(self._situation, option)
-            return self.tree.program(above.program)
+            return await draft(self._situation, self._proposer, option)
         except TreeError as error:
             raise EngineError(str(error)) from error
 
@@ -230,10 +249,18 @@ class Engine:
             if on != self.tree.autopilot:
                 self._emit("autopilot", on=on, by=PERSON)
 
+    def cancel_call(self) -> bool:
+        """Break off what is being asked of a model, at the cost of what has come; returns whether there was any.
+
+        What the run itself asked would be asked again at once, so the run pauses.
+        """
+        return self._calls.break_off()
+
     def stop(self, reason: str) -> None:
         """End the run now: what runs is broken off and waits for a resume. Stopping twice is no error."""
         if not self.tree.stopped and not self._recorder.broken:
             with self._acting():
+                self._calls.break_off()
                 self._cancel(reason)
                 self._emit("stopped", reason=reason or "stopped")
 
@@ -254,7 +281,7 @@ class Engine:
             while not self.tree.stopped:
                 self._changed.clear()
                 if not await self._turn():
-                    await self._changed.wait()
+                    await self._wait()
                 self._recorder.check()
         except RecordError as error:
             raise EngineError(str(error)) from error
@@ -264,48 +291,34 @@ class Engine:
         finally:
             self._going = False
             await self._evaluator.close()
+            if isinstance(self._proposer, Connected):
+                await self._proposer.close()
+
+    async def _wait(self) -> None:
+        """Wait until something changes, or the minutes are spent."""
+        left = None if self.tree.paused else spending.seconds_left(self._budget, self.tree, self._clock())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._changed.wait()
 
     async def _turn(self) -> bool:
         """Do the next thing; return False when there is nothing to do until something changes."""
         if not self.tree.root:
-            return await self._do(self._plant(), "")
-        if self.tree.evaluations >= self.config.budget:
-            self.stop(f"the budget of {self.config.budget} evaluations is spent")
+            return await self._do("", self._plant())
+        if reason := spending.reached(self._budget, self.tree, self._clock()):
+            self.stop(reason)
             return True
         if self.tree.paused:
             return False
-        if self.tree.autopilot:
-            return await self._grow_somewhere() or await self._attempt_next() or self._nothing_left()
-        return await self._attempt_next() or await self._grow_somewhere() or self._nothing_left()
-
-    async def _attempt_next(self) -> bool:
-        """Make one attempt at what the policy puts first; under autopilot, first let it approve that by itself."""
-        choice = policy.choose(self.tree, self.calibration, approved_only=not self.tree.autopilot)
-        if choice is None:
-            return False
-        option = choice.option
-        if not self.tree[option].approved_by:
-            self._emit("decided", option=option, decision="approve", by=AUTOPILOT, policy_choice=option, why=choice.why)
-            return True
-        return await self._do(attempt(self._bench, option), option)
-
-    async def _grow_somewhere(self) -> bool:
-        option = self._growth.place()
-        if not option:
-            return False
-        self._tell(option, "asking for options")
-        return await self._do(self._growth.grow(option), option)
+        if step := self._turns.next(self.calibration):
+            return await self._do(*step)
+        return self._nothing_left()
 
     def _nothing_left(self) -> bool:
         """Say that nothing is left to try, again only when options have come since; end the run under autopilot."""
         if self.tree.frontier():
             return False
-        root = self.tree[self.tree.root]
-        words = "nothing is left to try"
-        if root.failed:
-            words = f"there is nothing to build on, '{root.title}' failed: {root.failed}"
-        elif self._growth.complaint:
-            words += f"; the proposer's last word was: {self._growth.complaint}"
+        words = self._growth.nothing_left()
         if self.tree.autopilot:
             self.stop(words)
             return True
@@ -314,14 +327,32 @@ class Engine:
             self._emit("note", text=words, level="info", option="")
         return False
 
-    async def _do(self, work: Coroutine[Any, Any, None], option: str) -> bool:
+    async def _do(self, option: str, work: Coroutine[Any, Any, None]) -> bool:
         """Do ``work`` as a task of its own; stop the run on what no proposer or kernel is meant to cause."""
-        error = await self._work.do(work)
-        if isinstance(error, Exception) and not isinstance(error, RecordError):
+        self._busy_at = option
+        try:
+            error = await self._work.do(work)
+        finally:
+            self._busy_at = ""
+        if isinstance(error, NothingForNow):
+            self._wait_for_better(error)
+        elif isinstance(error, Exception) and not isinstance(error, RecordError):
             self._stop_on(error, option)
         elif error is not None:
             raise error
         return True
+
+    def _wait_for_better(self, error: NothingForNow) -> None:
+        """Let what was begun wait, as nothing can be asked now: the run pauses, or stops when its budget is spent."""
+        if self.tree.stopped:
+            return
+        self._cancel(str(error))
+        if isinstance(error, BudgetSpent):
+            self.stop(str(error))
+            return
+        if not self.tree.paused:
+            by = PERSON if isinstance(error, BrokenOff) else ENGINE
+            self._emit("paused", by=by, reason=str(error))
 
     def _stop_on(self, error: Exception, option: str) -> None:
         if self.tree.stopped:
@@ -365,8 +396,8 @@ class Engine:
             raise EngineError(f"the run has stopped ({self.tree.stopped}): resume it to go on")
 
     def _cancel_what_was_pruned(self) -> None:
-        """Break off the attempt that runs when it stands in a branch that is pruned now."""
-        if self._running() and self.tree.is_pruned(self._running()):
+        """Break off what the run is doing when that is in a branch that is pruned now."""
+        if self._busy_at in self.tree.options and self.tree.is_pruned(self._busy_at):
             self._cancel("pruned")
             self._work.break_off()
 
@@ -389,7 +420,3 @@ class Engine:
         """Record what an attempt found; one that was broken off records nothing any more."""
         self._work.go_on()
         return self._emit(kind, **data)
-
-    def _tell(self, option: str, stage: str) -> None:
-        for watcher in tuple(self._watchers):
-            watcher(option, stage)

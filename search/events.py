@@ -14,23 +14,32 @@ edited          a person gave ``option`` a ``program`` of their own; it waits to
 undone          the decision with the seq ``target`` is taken back, and what it brought with it
 kernel          a kernel source or header, stored once under its hash
 program         a program as JSON, each source replaced by ``sha256:...``, stored once under its hash
-started         attempt number ``attempt`` at ``option`` begins; attempts count from 1 over the option's whole life
+started         attempt number ``attempt`` at ``option`` begins; attempts count from 1 over the option's whole life;
+                ``improves`` says that it has passed already, and this one looks for a faster program
 wrote           ``by`` wrote the ``program`` of this attempt; ``note`` says what it mends ("" for the first)
 evaluated       the attempt is over, with the fields of `search.evaluation.record.Evaluation`
 cancelled       the attempt was broken off without a result (pruned meanwhile, or the run stopped); the option waits
 failed          no attempt is left, or the proposer can't write it
 rated           what was learned moves ``rating`` and ``confidence``
+replied         a question about ``option`` ("" for the whole run) to a model is over: who was asked what, what it used,
+                and what became of the reply: ``outcome`` is used, malformed, cancelled or the kind of a fault, ``note``
+                says why it is not used
+text            what a model answered, stored once under its hash
 asked           the proposer is unsure what ``guidance`` means and offers ``choices``; nothing else changed
-note            something to read; ``level`` is info, warning or error, ``option`` "" for the whole run
+note            something to read; ``level`` is info, warning or error, ``option`` "" for the whole run; ``about`` is
+                ``followed`` where a model says how it followed a person's guidance
 autopilot       the policy decides (``on``), or a person does
-paused          no new evaluation begins
+paused          no new evaluation begins; by ``engine`` with a ``reason``: nothing can be asked of the model for now
 resumed         by ``person``: the pause ends; by ``engine``: a stopped run goes on, what was running waits again
 stopped         the run ended; only ``resumed`` can follow
 =============== ====================================================================================================
 
-``by`` is ``person``, ``autopilot``, ``engine`` or the proposer's name. ``policy_choice`` is the option that the policy
-would have taken instead of a person ("" if none). ``origin`` is the seq of the redirect that an event follows from (0
-or absent if none): it is taken back together with that redirect.
+``by`` is ``person``, ``autopilot``, ``engine`` or the proposer's name; where a model proposed or wrote, ``llm:`` and
+its name. ``policy_choice`` is the option that the policy would have taken instead of a person ("" if none). ``origin``
+is the seq of the redirect that an event follows from (0 or absent if none): it is taken back together with that
+redirect. Of ``replied``: ``served_as`` is what the endpoint calls the model that answered, ``cost_usd`` is 0 where
+``priced`` is false, ``counted`` says that the endpoint counted the tokens, and ``text_sha256`` is "" where nothing was
+answered.
 """
 
 from __future__ import annotations
@@ -42,6 +51,7 @@ from typing import Any
 PERSON = "person"
 AUTOPILOT = "autopilot"
 ENGINE = "engine"
+FOLLOWED = "followed"
 
 FIELDS: Mapping[str, Mapping[str, type]] = {
     "option_added": {
@@ -82,6 +92,28 @@ FIELDS: Mapping[str, Mapping[str, type]] = {
     "cancelled": {"option": str, "reason": str},
     "failed": {"option": str, "reason": str},
     "rated": {"option": str, "rating": float, "confidence": float, "why": str, "by": str},
+    "replied": {
+        "option": str,
+        "call": str,
+        "role": str,
+        "model": str,
+        "served_as": str,
+        "endpoint": str,
+        "prompt_tokens": int,
+        "completion_tokens": int,
+        "counted": bool,
+        "cost_usd": float,
+        "priced": bool,
+        "seconds": float,
+        "first_seconds": float,
+        "attempts": int,
+        "structured": str,
+        "prompt_sha256": str,
+        "text_sha256": str,
+        "outcome": str,
+        "note": str,
+    },
+    "text": {"sha256": str, "text": str},
     "asked": {"option": str, "question": str, "choices": list},
     "note": {"text": str, "level": str, "option": str},
     "autopilot": {"on": bool, "by": str},
@@ -120,3 +152,8 @@ def fault(event: Event) -> str:
         if isinstance(value, list) and not all(isinstance(entry, str) for entry in value):
             return f"event {event.seq} ({event.kind}): '{name}' holds something else than text"
     return ""
+
+
+def is_followed(event: Event) -> bool:
+    """Whether ``event`` is a note in which a model says how it followed a person's guidance."""
+    return event.kind == "note" and event.data.get("about") == FOLLOWED

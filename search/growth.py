@@ -8,7 +8,7 @@ from typing import Any
 from search import policy
 from search.events import ENGINE, PERSON
 from search.option import OPEN, Option
-from search.proposers.base import Proposal, Proposer, ProposerError, Redirection, Situation
+from search.proposers.base import BrokenOff, NothingForNow, Proposal, Proposer, ProposerError, Redirection, Situation
 from search.tree import Tree, TreeError
 
 Emit = Callable[..., Any]
@@ -45,6 +45,10 @@ class Growth:
         self._grown_at = self._tree.evaluations
         try:
             proposals = await self._proposer.propose(self._situation, option)
+        except NothingForNow as error:
+            if isinstance(error, BrokenOff):
+                self._exhausted.add(option)  # a person doesn't want it; they can ask for it themselves
+            raise
         except ProposerError as error:
             self._exhausted.add(option)
             self.complaint = str(error)
@@ -62,6 +66,14 @@ class Growth:
             self._exhausted.add(option)
         return new
 
+    def nothing_left(self) -> str:
+        """Say why there is nothing to try, when there is nothing."""
+        root = self._tree[self._tree.root]
+        if root.failed:
+            return f"there is nothing to build on, '{root.title}' failed: {root.failed}"
+        last = f"; the proposer's last word was: {self.complaint}" if self.complaint else ""
+        return f"nothing is left to try{last}"
+
     def follow(self, option: str, guidance: str, answer: Redirection, policy_choice: str) -> None:
         """Record a redirect and what follows from it, linked so that they are taken back together."""
         origin = self._emit("redirected", option=option, guidance=guidance, by=PERSON, policy_choice=policy_choice).seq
@@ -69,7 +81,8 @@ class Growth:
         for node in list(self._tree.subtree(option)):
             # New guidance may bring something where nothing came before.
             self._exhausted.discard(node.id)
-            if node.action in answer.avoid and node.status in OPEN and node.id != option:
+            ruled_out = node.action in answer.avoid or node.id in answer.closes
+            if ruled_out and node.status in OPEN and node.id != option:
                 self._emit("decided", option=node.id, decision="prune", by=ENGINE, policy_choice="", origin=origin)
 
 

@@ -31,8 +31,9 @@ class Option:
     ``rating`` 0..10, ``confidence`` 0..1, ``difficulty`` 1..5, ``predicted`` the speedup over the parent that the
     proposer expects (0 if it says none). ``origin`` is the seq of the redirect that brought it (0 if none), ``added``
     that of its event, ``approved`` that of the approval or edit that lets it run (0 if none), ``started`` that of its
-    last attempt. ``attempts`` counts started attempts over its whole life; ``edited`` says that its program goes back
-    to one by a person; ``fresh_from`` is how many evaluations it had when a person last edited it or let it try again.
+    last attempt. ``attempts`` counts started attempts over its whole life; ``program`` is the fastest that passed, else
+    the latest, and ``writer`` who wrote the latest; ``edited`` says that its program goes back to one by a person;
+    ``fresh_from`` is how many evaluations it had when a person last edited it or let it try again.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Option:
     running: bool = False
     failed: str = ""
     program: str = ""
+    writer: str = ""
     edited: bool = False
     evaluations: tuple[Evaluation, ...] = ()
     fresh_from: int = 0
@@ -78,11 +80,12 @@ class Option:
 
     @property
     def passing(self) -> Evaluation | None:
-        """The evaluation that passed, if any."""
-        for evaluation in reversed(self.evaluations):
-            if evaluation.passed:
-                return evaluation
-        return None
+        """The evaluation that passed, the fastest if several did."""
+        fastest: Evaluation | None = None
+        for evaluation in self.evaluations:
+            if evaluation.passed and (fastest is None or evaluation.speedup_over(fastest) > 1):
+                fastest = evaluation
+        return fastest
 
     @property
     def settled(self) -> bool:
@@ -101,13 +104,20 @@ class Option:
 
     @property
     def failure(self) -> Failure | None:
-        """Why the latest evaluation of its present line of programs failed, if it did."""
-        return self.evaluations[-1].failure if self.tried else None
+        """Why the latest evaluation of its present line of programs failed, if it did and none passed."""
+        return self.evaluations[-1].failure if self.tried and self.passing is None else None
 
     @property
     def unproven(self) -> bool:
-        """Whether it has a program that was not evaluated yet."""
-        return bool(self.program) and (not self.tried or self.evaluations[-1].program != self.program)
+        """Whether it has a program that was not evaluated yet, and none that passed."""
+        waiting = bool(self.program) and (not self.tried or self.evaluations[-1].program != self.program)
+        return waiting and self.passing is None
+
+    @property
+    def vain(self) -> int:
+        """How many evaluations it has had since its fastest program."""
+        fastest = self.passing
+        return len(self.evaluations) - 1 - self.evaluations.index(fastest) if fastest else 0
 
 
 def added(event: Event) -> Option:
@@ -148,8 +158,9 @@ def _redirected(option: Option, event: Event) -> Option:
 
 
 def _edited(option: Option, event: Event) -> Option:
-    option = _afresh(option)
-    return replace(option, program=event["program"], edited=True, approved=event.seq, approved_by=event["by"])
+    by = event["by"]
+    option = replace(_afresh(option), program=event["program"], writer=by, edited=True)
+    return replace(option, approved=event.seq, approved_by=by)
 
 
 def _afresh(option: Option) -> Option:
@@ -162,11 +173,11 @@ def _started(option: Option, event: Event) -> Option:
 
 
 def _wrote(option: Option, event: Event) -> Option:
-    return replace(option, program=event["program"])
+    return replace(option, program=event["program"], writer=event["by"])
 
 
 def _evaluated(option: Option, event: Event) -> Option:
-    return replace(option, evaluations=(*option.evaluations, Evaluation.from_fields(event.data)), running=False)
+    return _at_rest(replace(option, evaluations=(*option.evaluations, Evaluation.from_fields(event.data))))
 
 
 def _failed(option: Option, event: Event) -> Option:
@@ -174,7 +185,13 @@ def _failed(option: Option, event: Event) -> Option:
 
 
 def _waits(option: Option, event: Event) -> Option:
-    return replace(option, running=False)
+    return _at_rest(option)
+
+
+def _at_rest(option: Option) -> Option:
+    """Let what was begun end; of an option that passed, the fastest program stays."""
+    fastest = option.passing
+    return replace(option, running=False, program=fastest.program if fastest else option.program)
 
 
 def _rated(option: Option, event: Event) -> Option:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from search.evaluation.record import Evaluation
 from search.events import PERSON, Event
-from search.option import APPROVED, Option
+from search.option import APPROVED, PASSED, Option
 
 if TYPE_CHECKING:
     from search.tree import Tree
@@ -124,7 +124,11 @@ def _edited(tree: Tree, option: Option, event: Event) -> None:
 
 
 def _may_start(tree: Tree, option: Option, event: Event) -> None:
-    if option.status != APPROVED:
+    if event.data.get("improves"):
+        if option.status != PASSED or not option.parent:
+            status = option.status if option.parent else "the root"
+            raise TreeError(f"{called(option)} can't be improved: it is {status}")
+    elif option.status != APPROVED:
         raise TreeError(f"{called(option)} can't start: it is {option.status}")
     if option.parent and tree[option.parent].passing is None:
         raise TreeError(f"{called(option)} can't start: the option above it has not passed")

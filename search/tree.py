@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from search.events import ENGINE, PERSON, Event, fault
 from search.kernels.program import Program, ProgramError
@@ -22,6 +24,7 @@ from search.option import (
     added,
 )
 from search.rules import RULES, TreeError, check_evaluation, check_new
+from search.spending import Account, Clock
 
 __all__ = [
     "APPROVED",
@@ -43,13 +46,14 @@ class Tree:
     """The state of a run. Change it only through `apply`.
 
     ``evaluations`` counts them all, ``improved`` is that count when the best option was last beaten, ``failures``
-    counts the options that failed in a row.
+    counts the options that failed in a row. ``texts`` are what models answered, by SHA-256, ``account`` what that used.
     """
 
     options: dict[str, Option] = field(default_factory=dict)
     root: str = ""
     kernels: dict[str, str] = field(default_factory=dict)
     layouts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     undone: set[int] = field(default_factory=set)
     evaluations: int = 0
@@ -58,6 +62,8 @@ class Tree:
     autopilot: bool = False
     paused: bool = False
     stopped: str = ""
+    account: Account = field(default_factory=Account)
+    _clock: Clock = field(default_factory=Clock)
     _best: str = ""
     _by_option: dict[str, list[Event]] = field(default_factory=dict)
     _brought: dict[int, list[Event]] = field(default_factory=dict)
@@ -79,6 +85,7 @@ class Tree:
             raise TreeError(wrong)
         if self.stopped and not (event.kind == "resumed" and event["by"] == ENGINE):
             raise TreeError(f"the run has stopped ({self.stopped})")
+        going = not (self.paused or self.stopped or (event.kind == "resumed" and event["by"] == ENGINE))
         if event.kind == "option_added":
             self._add(event)
         elif event.kind in RULES:
@@ -88,6 +95,7 @@ class Tree:
         if event.data.get("by") == PERSON and event.kind in _UNDOABLE:
             self._decisions[event.seq] = event
         self.events.append(event)
+        self._clock = self._clock.after(event, counts=going)
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -160,6 +168,10 @@ class Tree:
         node = self.options[option]
         parent = self.options.get(node.parent)
         return node.passing.speedup_over(parent.passing) if parent and node.passing and parent.passing else 0.0
+
+    def seconds(self, now: datetime) -> float:
+        """Return how long the run was going at ``now``, without pauses and the time between two runs."""
+        return self._clock.seconds if self.paused or self.stopped else self._clock.until(now)
 
     def free_id(self) -> str:
         """Return an id that no option of this run has or had."""
@@ -287,19 +299,21 @@ class Tree:
             raise TreeError(f"event {event.seq} ({event.kind}) is damaged: {error}") from error
         if event.kind == "evaluated":
             check_evaluation(option, changed.evaluations[-1])
+        ahead = self.speedup(self._best) if self._best else 0.0
         self._put(changed)
         self._remember(option.id, event)
         if event.kind == "evaluated":
-            self._count(changed)
+            self._count(changed, ahead)
         elif event.kind == "failed":
             self.failures += 1
 
-    def _count(self, option: Option) -> None:
+    def _count(self, option: Option, ahead: float) -> None:
+        """Count an evaluation of ``option``; ``ahead`` is the best speedup before it."""
         self.evaluations += 1
-        if option.passing is None:
+        if not option.evaluations[-1].passed:
             return
         self.failures = 0
-        if not self._best or self.speedup(option.id) > self.speedup(self._best):
+        if not self._best or self.speedup(option.id) > ahead:
             self._best, self.improved = option.id, self.evaluations
 
 
@@ -328,6 +342,22 @@ def _kernel(tree: Tree, event: Event) -> None:
 
 def _program(tree: Tree, event: Event) -> None:
     tree.layouts[event["sha256"]] = event["layout"]
+
+
+def _text(tree: Tree, event: Event) -> None:
+    if hashlib.sha256(event["text"].encode()).hexdigest() != event["sha256"]:
+        raise TreeError(f"text {event['sha256'][:12]} does not match its hash")
+    tree.texts[event["sha256"]] = event["text"]
+
+
+def _replied(tree: Tree, event: Event) -> None:
+    _said(tree, event)
+    if event["text_sha256"] and event["text_sha256"] not in tree.texts:
+        raise TreeError(f"no text {event['text_sha256'][:12]} in this run")
+    figures = ("prompt_tokens", "completion_tokens", "cost_usd", "seconds", "first_seconds")
+    if not all(0 <= event[figure] < math.inf for figure in figures):
+        raise TreeError(f"event {event.seq} (replied) has a figure below 0, or one that is no number")
+    tree.account = tree.account.after(event)
 
 
 def _said(tree: Tree, event: Event) -> None:
@@ -362,6 +392,8 @@ _OF_THE_RUN: Mapping[str, Callable[[Tree, Event], None]] = {
     "undone": Tree._undo,
     "kernel": _kernel,
     "program": _program,
+    "text": _text,
+    "replied": _replied,
     "asked": _said,
     "note": _said,
     "autopilot": _autopilot,

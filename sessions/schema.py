@@ -1,8 +1,9 @@
 """What a session file says: a run's settings in the tables of its header, then its events; and the file's version.
 
-Version 1 is the first. A change of the schema adds a pure function to `MIGRATIONS` that takes the whole document of a
-version and returns that of the next, and a fixture of the old version under ``tests/sessions``. A migration keeps the
-events one to one: a session never loses history.
+Version 2 added questions to models: the kinds ``replied`` and ``text``, ``improves`` of ``started``, and the fields of
+the header that say who is asked and what may be spent. A change of the schema adds a pure function to `MIGRATIONS` that
+takes the whole document of a version and returns that of the next, and a fixture of the old version under
+``tests/sessions``. A migration keeps the events one to one: a session never loses history.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from search.config import RunConfig
 from search.events import Event, fault
 from sessions.blocks import SessionError, event_block, header_block, read_blocks
 
-SCHEMA_VERSION = 1
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+SCHEMA_VERSION = 2
 
 _COMMENTS = rb"(?:[ \t]*(?:#[^\n]*)?\n)*"
 _VERSION = re.compile(rb"\A" + _COMMENTS + rb"schema_version = (\d{1,9})\r?\n")
@@ -51,8 +51,19 @@ def write_header(config: RunConfig, at: datetime) -> str:
             "schema_version": SCHEMA_VERSION,
             "problem": {"name": config.problem},
             "device": {"name": config.device, "profile": config.profile},
-            "proposer": {"name": config.proposer},
-            "budget": {"evaluations": config.budget},
+            "proposer": {
+                "name": config.proposer,
+                "endpoint": config.endpoint,
+                "selector": config.selector,
+                "generator": config.generator,
+                "context": config.context,
+            },
+            "budget": {
+                "evaluations": config.budget,
+                "minutes": float(config.minutes),
+                "tokens": config.tokens,
+                "usd": float(config.usd),
+            },
             "created": {"at": at.isoformat(timespec="seconds"), "program": f"ksearch-tui {version('ksearch-tui')}"},
         }
     )
@@ -128,7 +139,27 @@ def _config(document: Mapping[str, Any]) -> RunConfig:
         profile=look_up("device", "profile", str),
         proposer=look_up("proposer", "name", str),
         budget=look_up("budget", "evaluations", int),
+        endpoint=look_up("proposer", "endpoint", str),
+        selector=look_up("proposer", "selector", str),
+        generator=look_up("proposer", "generator", str),
+        context=look_up("proposer", "context", str),
+        minutes=look_up("budget", "minutes", float),
+        tokens=look_up("budget", "tokens", int),
+        usd=look_up("budget", "usd", float),
     )
+
+
+def _v1_to_v2(document: dict[str, Any]) -> dict[str, Any]:
+    """Say what a run of version 1 could not do: it asked no model, and only evaluations were limited."""
+    added = {
+        "proposer": {"endpoint": "", "selector": "", "generator": "", "context": "full"},
+        "budget": {"minutes": 0.0, "tokens": 0, "usd": 0.0},
+    }
+    tables = {name: document[name] | fields for name, fields in added.items() if isinstance(document.get(name), dict)}
+    return {**document, **tables}
+
+
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _v1_to_v2}
 
 
 def _event(seq: int, line: int, fields: dict[str, Any]) -> Event:

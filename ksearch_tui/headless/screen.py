@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from ksearch_tui.headless.errors import USAGE, CommandError
@@ -27,15 +26,17 @@ def explore(options: argparse.Namespace) -> int:
     return _show(AtExplorer(config, path, options.autopilot), "`ksearch-tui run PROBLEM`")
 
 
-def resume_on_screen(path: Path, budget: int | None) -> int:
+def resume_on_screen(options: argparse.Namespace) -> int:
     """Show the explorer on a session that goes on; the app closes the session file."""
     _need_terminal("`ksearch-tui resume FILE --headless`")
+    from ksearch_tui.headless.settings import resumed_config
     from sessions.resume import resume_state
 
+    path: Path = options.file
     store, tree = resume_state(path)
     if store.repair:
         print(f"ksearch-tui: {store.repair}", file=sys.stderr)
-    config = replace(store.config, budget=budget or store.config.budget)
+    config = resumed_config(store.config, options)
     return _show(AtExplorer(config, path, store=store, tree=tree), "`ksearch-tui resume FILE --headless`")
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ksearch_tui.inert import one_line
+from ksearch_tui.wording import plural
+from search.calibration import Calibration
 from search.config import RunConfig
 from search.evaluation.record import Evaluation
+from search.track_record import track_records
 from search.tree import Tree
 
 
@@ -21,6 +25,17 @@ def run_summary(config: RunConfig, tree: Tree, session: Path | None) -> dict[str
         "proposer": config.proposer,
         "evaluations": tree.evaluations,
         "budget": config.budget,
+        "models": _models(config, tree) if tree.account.replies else None,
+        "calibration": [
+            {
+                "who": record.who,
+                "does": record.does,
+                "results": len(record.ratios),
+                "bias": round(record.bias, 4),
+                "typical_error": round(record.typical_error, 4),
+            }
+            for record in track_records(Calibration.of(tree))
+        ],
         "options": {status: statuses.count(status) for status in sorted(set(statuses))},
         "stopped": tree.stopped,
         "best": best_option(tree, best.id) if best else None,
@@ -62,8 +77,9 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
     """Return the summary for a person, one line each."""
     best = summary["best"]
     spent = f"{summary['evaluations']} of {summary['budget']} evaluations"
+    models = _models_lines(summary["models"])
     if best is None:
-        return [f"{summary['problem']}: no kernel passed in {spent}"]
+        return [f"{summary['problem']}: no kernel passed in {spent}", *models]
     label = f"{best['time_kind']}, {best['time_on']}"
     lines = [
         f"{summary['problem']}: best kernel {best['speedup_over_root']:.2f}× the naive one, "
@@ -75,10 +91,44 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
     lines += [
         f"  {w['name']:<28}{format_seconds(w['seconds']):>10}  bound by {w['bound_by']}" for w in best["workloads"]
     ]
-    lines.append(f"  spent   {spent}; {_counts(summary['options'])}")
+    lines += [f"  spent   {spent}; {_counts(summary['options'])}", *models]
+    lines += [_record_line(record) for record in summary["calibration"]]
     if summary["session"]:
         lines.append(f"  session {summary['session']}")
     return lines
+
+
+def _models(config: RunConfig, tree: Tree) -> dict[str, Any]:
+    """Return what models were asked and what that used; ``usd`` is None where a reply had no price."""
+    used = tree.account
+    return {
+        "endpoint": config.endpoint_name,
+        "asked": sorted({event["model"] for event in tree.events if event.kind == "replied"}),
+        "context": config.context,
+        "questions": used.replies,
+        "malformed": used.malformed,
+        "prompt_tokens": used.prompt_tokens,
+        "completion_tokens": used.completion_tokens,
+        "usd": None if used.unpriced else round(used.usd, 6),
+    }
+
+
+def _models_lines(models: dict[str, Any] | None) -> list[str]:
+    if models is None:
+        return []
+    usd = "price not known" if models["usd"] is None else f"${models['usd']:.4f}"
+    return [
+        f"  models  {' and '.join(models['asked'])} at {models['endpoint']}, context {models['context']}: "
+        f"{plural(models['questions'], 'question')} ({models['malformed']} replies malformed), "
+        f"{models['prompt_tokens']} + {models['completion_tokens']} tokens, {usd}"
+    ]
+
+
+def _record_line(record: dict[str, Any]) -> str:
+    return (
+        f"  trust   {one_line(record['who'])} {record['does']}: found {record['bias']:.2f}× of what was predicted, "
+        f"off by {record['typical_error']:.2f}× ({plural(record['results'], 'result')})"
+    )
 
 
 def verdict_lines(evaluation: Evaluation) -> list[str]:

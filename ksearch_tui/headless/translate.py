@@ -15,6 +15,7 @@ from ksearch_tui.headless.progress import StatusLine
 from ksearch_tui.headless.settings import DEFAULT_PROFILE
 from ksearch_tui.inert import inert
 from profiles.hardware import load_profile
+from search.devices.base import KernelFault
 from search.evaluation.proof import Both, Trial, prove
 from search.evaluation.trial_sizes import NoSizes, trial_sizes
 from search.from_cuda.reading import Reading, read_answers, read_cuda
@@ -75,9 +76,15 @@ def _verify(done: Reading, sizes: Sequence[Mapping[str, int]]) -> list[Trial]:
     trials = []
     with StatusLine(sys.stderr) as status:
         status.show(f"running both at {len(sizes)} sizes")
-        for trial in prove(both, load_profile(DEFAULT_PROFILE), sizes):
-            trials.append(trial)
-            status.show(f"{len(trials)} of {len(sizes)} sizes done")
+        try:
+            for trial in prove(both, load_profile(DEFAULT_PROFILE), sizes):
+                trials.append(trial)
+                status.show(f"{len(trials)} of {len(sizes)} sizes done")
+        except KernelFault as fault:
+            where = f":{fault.line}" if fault.line else ""
+            raise CommandError(
+                f"{done.source.path}{where}: {fault.pass_name or 'a kernel'} can't be run: {fault}"
+            ) from fault
     for trial in trials:
         for line in trial_lines(done.source.path, trial):
             say(line)

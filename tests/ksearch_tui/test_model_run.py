@@ -196,7 +196,9 @@ def test_a_wrong_setting_is_said(tmp_path: Path, arguments: tuple[str, ...], mes
     assert message in done.stderr
 
 
-def test_a_wrong_key_in_the_middle_keeps_the_session(model_server: ModelServer, tmp_path: Path) -> None:
+def test_a_wrong_key_in_the_middle_keeps_the_session_and_it_goes_on_later(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
     played = Played(model_server)
     model_server.key = KEY
     profile = model_server.write_profile(tmp_path / "mine.toml", key_env="MINE_KEY", selector="m", generator="m")
@@ -218,3 +220,11 @@ def test_a_wrong_key_in_the_middle_keeps_the_session(model_server: ModelServer, 
     tree = Tree.fold(read_session(session).events)
     assert [o.status for o in tree.options.values()] == ["passed", "approved", "proposed", "proposed"]
     assert KEY not in done.stderr + session.read_text()
+    model_server.key = KEY
+    played.says("write", said(kernel("row_per_simdgroup")))
+    more = ("--budget", "2", "--headless")
+    done = ksearch("resume", str(session), *more, home=tmp_path, MINE_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    assert played.calls == ["initialize", "write"]
+    tree = Tree.fold(read_session(session).events)
+    assert [o.status for o in tree.options.values()] == ["passed", "passed", "proposed", "proposed"]

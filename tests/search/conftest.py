@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,11 +140,13 @@ def judged(of: Program, seconds: float = 1.0, failing: str = "") -> Evaluation:
 class Stage:
     """An engine with its scripts and everything that it emitted; start it with `start`."""
 
-    def __init__(self, budget: int = 40, tree: Tree | None = None, repairs: int = 2) -> None:
-        self.proposer, self.evaluator = ScriptedProposer(), ScriptedEvaluator()
+    def __init__(
+        self, budget: int = 40, tree: Tree | None = None, repairs: int = 2, proposer: Any = None, **settings: Any
+    ) -> None:
+        self.proposer, self.evaluator = proposer or ScriptedProposer(), ScriptedEvaluator()
         self.now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
         self.engine = Engine(
-            RunConfig("toy", budget=budget),
+            RunConfig("toy", budget=budget, **settings),
             PROBLEM,
             PROFILE,
             self.proposer,

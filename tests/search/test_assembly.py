@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from profiles.hardware import ProfileError
-from search.assembly import cuda_hints, open_run, proposer_names
+from search.assembly import cuda_hints, open_run, proposer_names, ready_proposer
 from search.config import RunConfig
 from search.engine import EngineError
 from search.problems.definition import ProblemError, load_problem
+from search.proposers.base import Connected
+from tests.model_server.server import ModelServer
 
 
 async def test_a_run_has_its_problem_profile_and_proposer() -> None:
@@ -33,6 +36,14 @@ async def test_it_goes_on_with_the_tree_that_it_is_given(grower: Any) -> None:
     ("config", "error", "told"),
     [
         (RunConfig("softmax", proposer="catalog"), EngineError, "unknown proposer 'catalog': there is catalogue"),
+        (RunConfig("softmax", proposer="llm"), EngineError, "the proposer llm needs an endpoint: there is gemini"),
+        (RunConfig("softmax", proposer="llm", endpoint="olama"), ProfileError, "did you mean 'ollama'?"),
+        (RunConfig("softmax", proposer="llm", endpoint="ollama", context="all"), EngineError, "there is none, mapping"),
+        (
+            RunConfig("softmax", proposer="llm", endpoint="openai", generator="gpt-9", usd=5.0),
+            EngineError,
+            "no price is known for gpt-9 at OpenAI, so the limit of $5 can't be kept",
+        ),
         (RunConfig("softmaxx"), ProblemError, "did you mean 'softmax'?"),
         (RunConfig("softmax", profile="apple-m3-maxx"), ProfileError, "did you mean 'apple-m3-max"),
     ],
@@ -43,8 +54,25 @@ async def test_what_is_not_there_is_said_with_what_is(config: RunConfig, error: 
     assert told in str(refused.value)
 
 
+async def test_a_model_is_asked_for_only_when_its_key_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(EngineError, match=r"OPENAI_API_KEY is not set.*--proposer catalogue"):
+        await open_run(RunConfig("softmax", proposer="llm", endpoint="openai"))
+
+
+async def test_the_models_of_an_endpoint_are_those_that_it_lists(model_server: ModelServer, tmp_path: Path) -> None:
+    model_server.models = ("first", "second")
+    profile = model_server.write_profile(tmp_path / "mine.toml")
+    config = RunConfig("softmax", proposer="llm", endpoint=str(profile), generator="second")
+    proposer = await ready_proposer(config)
+    assert isinstance(proposer, Connected)
+    assert proposer.name == "llm:first"
+    assert model_server.asked == []
+    await proposer.close()
+
+
 def test_the_proposers_are_listed() -> None:
-    assert "catalogue" in proposer_names()
+    assert proposer_names() == ["catalogue", "llm"]
 
 
 def test_hints_say_which_cuda_file_and_line_shows_them() -> None:

@@ -87,3 +87,14 @@ def test_the_speedup_that_counts_is_over_the_parent_and_not_over_the_root(grower
     grower.option("b", "a", predicted=1.25)
     grower.passes("b", 0.4)
     assert Calibration.of(grower.tree).comparisons[-1].log_ratio == pytest.approx(0.0)
+
+
+def test_a_model_that_predicts_and_one_that_writes_are_told_apart(grower: Any) -> None:
+    grower.option("root", predicted=0.0)
+    grower.passes("root", 1.0)
+    grower.option("a", "root", by="llm:chooser", predicted=2.0)
+    grower.passes("a", 0.25)
+    seen = Calibration.of(grower.tree)
+    # Found 4 where 2 was predicted.
+    assert seen.error(by="llm:chooser") == seen.error(writer="script") == pytest.approx(math.log(2))
+    assert seen.error(by="script") is None and seen.error(writer="llm:chooser") is None

@@ -39,9 +39,15 @@ class Model:
         self.failed = self.program = ""
         self.guidance: list[str] = []
         self.results: list[bool] = []
+        self.fastest: tuple[float, str] | None = None
         self.fresh = 0
         self.rating = 0.0
         self.started = 0
+
+    def rests(self) -> None:
+        self.running = False
+        if self.fastest:
+            self.program = self.fastest[1]
 
     def passed(self) -> bool:
         return any(self.results)
@@ -161,6 +167,23 @@ class TreeMachine(RuleBasedStateMachine):
             self.judge(option, 0.0)
             if ending == "give up":
                 self.happens("failed", option=option, reason="spent")
+
+    @precondition(lambda self: not any(o.running for o in self.tree.options.values()))
+    @rule(data=st.data(), ending=st.sampled_from(["judged", "cancel", "crash", "go on"]))
+    def an_option_gets_another_program(self, data: st.DataObject, ending: str) -> None:
+        option = self.some(data, self.names())
+        attempt = self.tree[option].attempts + 1
+        if not self.attempt_refusable("started", option=option, attempt=attempt, improves=True):
+            return
+        assert self.tree[option].passing and option != self.tree.root
+        program = self.store(f"{option} {attempt}")
+        self.happens("wrote", option=option, program=program, attempt=attempt, by="script", note="")
+        if ending == "crash":
+            self.happens("resumed", by="engine")
+        elif ending == "cancel":
+            self.happens("cancelled", option=option, reason="pruned")
+        elif ending == "judged":
+            self.judge(option, data.draw(st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0])))
 
     @precondition(lambda self: any(o.running for o in self.tree.options.values()))
     @rule(seconds=st.sampled_from([0.0, 0.5, 2.0]))
@@ -293,7 +316,8 @@ class TreeMachine(RuleBasedStateMachine):
                 continue
             if event.kind == "resumed":
                 for option in model.values():
-                    option.running = False
+                    if option.running:
+                        option.rests()
                 continue
             if event.kind == "option_added":
                 model[event["option"]] = Model()
@@ -326,10 +350,12 @@ class TreeMachine(RuleBasedStateMachine):
             case "wrote", _:
                 option.program = event["program"]
             case "evaluated", _:
-                option.running = False
                 option.results.append(event["outcome"] == "passed")
+                if option.results[-1] and (not option.fastest or event["seconds"][0] < option.fastest[0]):
+                    option.fastest = event["seconds"][0], event["program"]
+                option.rests()
             case "cancelled", _:
-                option.running = False
+                option.rests()
             case "failed", _:
                 option.failed, option.running = event["reason"], False
             case "rated", _:

@@ -155,7 +155,7 @@ def test_two_unfinished_events_are_not_a_torn_tail(tmp_path: Path, run: list[Eve
         (b"\n\n", "it is empty"),
         (b"\x89PNG\r\n\x1a\n", "not a session"),
         (b"[tool]\nname = 'x'\n", "not a session"),
-        (b"schema_version = 2\n[problem]\n", "newer ksearch-tui (schema version 2, this program knows 1): upgrade"),
+        (b"schema_version = 3\n[problem]\n", "newer ksearch-tui (schema version 3, this program knows 2): upgrade"),
         (b"schema_version = 1", "not a session"),
         (b'schema_version = 1\n\n[problem]\nname = "soft', "cut short within its header"),
         (b"schema_version = 1\nend = true\n", "is not its own"),

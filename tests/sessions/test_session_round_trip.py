@@ -18,7 +18,9 @@ from sessions import schema
 from sessions.schema import read_contents, write_event, write_header
 from sessions.store import SessionError, SessionStore, read_session
 
-CONFIG = RunConfig("softmax", "simulator", "apple-m2", "catalogue", 12)
+CONFIG = RunConfig(
+    "softmax", "simulator", "apple-m2", "llm", 12, "ollama", "small", "big", "mapping", 30.0, 200_000, 1.5
+)
 START = datetime(2025, 1, 1)
 FIXTURES = Path(__file__).parent
 
@@ -72,11 +74,17 @@ def test_any_toml_reader_reads_the_same_file(tmp_path: Path, run: list[Event]) -
         for event in run:
             store.append(event)
     document = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert document["problem"]["name"] == "softmax"
     assert document["device"] == {"name": "simulator", "profile": "apple-m2"}
-    assert document["proposer"]["name"] == "catalogue"
-    assert document["budget"]["evaluations"] == 12
+    assert document["proposer"] == {
+        "name": "llm",
+        "endpoint": "ollama",
+        "selector": "small",
+        "generator": "big",
+        "context": "mapping",
+    }
+    assert document["budget"] == {"evaluations": 12, "minutes": 30.0, "tokens": 200_000, "usd": 1.5}
     assert document["events"] == [
         {"seq": event.seq, "at": event.at, "kind": event.kind, **event.data, "end": True} for event in run
     ]
@@ -162,20 +170,27 @@ def test_a_file_of_version_1_reads_for_ever() -> None:
     assert session.events[2]["text"] == "two\nlines, it's a 'note'\n"
 
 
+def test_a_file_of_version_2_reads_for_ever() -> None:
+    session = read_session(FIXTURES / "v2.ksearch.toml")
+    assert (session.config.endpoint, session.config.selector, session.config.generator) == ("ollama", "small", "big")
+    assert (session.config.context, session.config.minutes, session.config.tokens) == ("none", 30.0, 200_000)
+    tree = Tree.fold(session.events)
+    assert tree.texts[session.events[3]["text_sha256"]] == '{"options": []}'
+    assert (tree.account.tokens, tree.account.usd, tree.account.replies) == (1250, 0.0025, 1)
+
+
 def test_an_older_file_is_read_through_its_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
     def renamed(document: dict[str, object]) -> dict[str, object]:
         return {**document, "problem": {"name": "renamed"}}
 
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
-    monkeypatch.setitem(schema.MIGRATIONS, 1, renamed)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 3)
+    monkeypatch.setitem(schema.MIGRATIONS, 2, renamed)
     assert read_session(FIXTURES / "v1.ksearch.toml").config.problem == "renamed"
 
 
-def test_an_older_file_is_never_appended_to_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_older_file_is_never_appended_to_as_if_it_were_new(tmp_path: Path) -> None:
     path = tmp_path / "old.ksearch.toml"
     path.write_bytes((FIXTURES / "v1.ksearch.toml").read_bytes())
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
-    monkeypatch.setitem(schema.MIGRATIONS, 1, lambda document: document)
     with pytest.raises(SessionError, match=r"schema version 1.*replay"):
         SessionStore.open(path)
     assert path.read_bytes() == (FIXTURES / "v1.ksearch.toml").read_bytes()

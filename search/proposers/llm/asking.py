@@ -135,11 +135,15 @@ class ModelFault(RuntimeError):
         return self.kind in POINTLESS
 
 
+def unheard(text: str) -> None:
+    """Take no notice."""
+
+
 class ModelClient(Protocol):
     """Asks the models of one endpoint."""
 
-    async def ask(self, ask: Ask, on_text: Callable[[str], None]) -> Reply:
-        """Return the reply to ``ask``, with each piece of its text given to ``on_text`` as it comes.
+    async def ask(self, ask: Ask, on_text: Callable[[str], None], on_thought: Callable[[str], None] = unheard) -> Reply:
+        """Return the reply to ``ask``; ``on_text`` gets its text piece by piece as it comes, ``on_thought`` the rest.
 
         Raises `ModelFault`. Can be cancelled at any moment. An attempt that breaks off and is made again starts from
         the beginning: only the `Reply` has the text that counts.

@@ -15,7 +15,7 @@ from typing import Any
 import openai
 
 from profiles.models import Endpoint
-from search.proposers.llm.asking import Ask, ModelFault, Reply, Role, Spent
+from search.proposers.llm.asking import Ask, ModelFault, Reply, Role, Spent, unheard
 from search.proposers.llm.connection import connect
 from search.proposers.llm.faults import MOST_WAIT, Sentences, Trouble
 from search.proposers.llm.masking import KeyMask, key_of
@@ -39,10 +39,6 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _untold(text: str) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Surroundings:
     """What a client takes from outside: whom it tells, its clock, how it waits, and where it keeps what it learns.
@@ -50,7 +46,7 @@ class Surroundings:
     ``memory`` None keeps nothing from run to run; ``patience`` None takes the profile's.
     """
 
-    on_status: Callable[[str], None] = _untold
+    on_status: Callable[[str], None] = unheard
     memory: Path | None = None
     patience: Patience | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -119,7 +115,7 @@ class EndpointClient:
             self._models[role] = names[0]
         return self._models[role]
 
-    async def ask(self, ask: Ask, on_text: Callable[[str], None]) -> Reply:
+    async def ask(self, ask: Ask, on_text: Callable[[str], None], on_thought: Callable[[str], None] = unheard) -> Reply:
         """Return the reply to ``ask``; see `search.proposers.llm.asking.ModelClient`."""
         model = await self.model_of(ask.role)
         sentences = Sentences(self.endpoint, model, self._mask)
@@ -130,8 +126,8 @@ class EndpointClient:
         started, spent, tries, attempts, room = clock(), Spent(), Counter[str](), 0, 0
         while True:
             sent = replace(shape, reply_tokens=room) if room else shape
-            attempts, begun, heard = attempts + 1, clock(), Heard(self._mask)
-            trouble = await self._attempt(model, ask, sent, heard, on_text, sentences)
+            attempts, begun, heard = attempts + 1, clock(), Heard(self._mask, on_text, on_thought)
+            trouble = await self._attempt(model, ask, sent, heard, sentences)
             if trouble is None or heard.characters or heard.usage or trouble.kind in ("dropped", "timeout"):
                 written = f"{heard.reasoning}{heard.text}{heard.refusal}"
                 spent += spent_on(self.endpoint, model, heard.usage, prompt_text(ask, sent), written)
@@ -164,12 +160,10 @@ class EndpointClient:
 
     # -- one attempt --------------------------------------------------------------------------------------------------
 
-    async def _attempt(
-        self, model: str, ask: Ask, shape: Shape, heard: Heard, on_text: Callable[[str], None], sentences: Sentences
-    ) -> Trouble | None:
+    async def _attempt(self, model: str, ask: Ask, shape: Shape, heard: Heard, sentences: Sentences) -> Trouble | None:
         """Ask once, into ``heard``; return why there is no usable reply, None if there is one."""
         fields = body(self.endpoint, model, ask, shape)
-        trouble = await self._trouble_in(listen(self._openai, fields, self._patience, heard, on_text), sentences)
+        trouble = await self._trouble_in(listen(self._openai, fields, self._patience, heard), sentences)
         whole = heard.finish and not heard.error  # then only its count of tokens didn't come
         if trouble is not None and not (whole and trouble.kind in ("dropped", "timeout")):
             return trouble
@@ -271,7 +265,8 @@ class EndpointClient:
         if tries[trouble.kind] >= most or wait > MOST_WAIT:
             return False
         tries[trouble.kind] += 1
-        self._around.on_status(f"{trouble.what} Asking again in {wait:.0f} s ({tries[trouble.kind]} of {most}).")
+        until = f"Asking again in {wait:.0f} s" if trouble.retry_after is None else f"Waiting {wait:.0f} s, as it asks"
+        self._around.on_status(f"{trouble.what} {until} ({tries[trouble.kind]} of {most}).")
         await self._around.sleep(wait)
         return True
 

@@ -111,7 +111,7 @@ class Conversation:
         client, clock = self._connected(), asyncio.get_running_loop().time
         started = clock()
         try:
-            return await calls.ask(question, lambda on_text: client.ask(ask, on_text))
+            return await calls.ask(question, lambda on_text, on_thought: client.ask(ask, on_text, on_thought))
         except ModelFault as fault:
             calls.record(question, fault.kind, "", _spent(fault.spent, clock() - started), str(fault))
             raise

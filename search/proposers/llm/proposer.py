@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from search.calls import USED, Calls
 from search.evaluation.record import Failure
+from search.events import FOLLOWED
+from search.kernels.families import FAMILIES
 from search.kernels.program import Program
 from search.proposers.base import Judgement, Proposal, ProposerError, Redirection, Refinement, Situation
 from search.proposers.catalogue import CatalogueProposer
@@ -91,8 +93,8 @@ class LlmProposer:
 
     async def root(self, situation: Situation) -> Proposal:
         """Return the problem's own program or its family's naive one as an option; a new one where there is neither."""
-        problem = situation.problem
-        return await self._catalogue.root(situation) if problem.root is not None or problem.family else FIRST
+        proven = situation.problem.root is not None or situation.problem.family in FAMILIES
+        return await self._catalogue.root(situation) if proven else FIRST
 
     async def propose(self, situation: Situation, option: str) -> tuple[Proposal, ...]:
         """Return options under ``option``; the first time, in families, with the kernel's class and its bottlenecks."""
@@ -196,4 +198,4 @@ def _initialized(tree: Tree) -> bool:
 
 def _say_how(calls: Calls, option: str, followed: str) -> None:
     if followed:
-        calls.note(f"how the guidance was followed: {followed}", option)
+        calls.note(followed, option, about=FOLLOWED)

@@ -35,9 +35,13 @@ class Patience:
 
 
 class Heard:
-    """What has come of a reply so far, the key masked in it. ``finish`` is "" until the endpoint says it is whole."""
+    """What has come of a reply so far, the key masked in it. ``finish`` is "" until the endpoint says it is whole.
 
-    def __init__(self, mask: KeyMask) -> None:
+    Each piece of its text is given to ``on_text`` as it comes, of the reasoning to ``on_thought``.
+    """
+
+    def __init__(self, mask: KeyMask, on_text: Callable[[str], None], on_thought: Callable[[str], None]) -> None:
+        self._on_text, self._on_thought = on_text, on_thought
         self.refusal = self.finish = self.model = ""
         self.usage: Mapping[str, Any] | None = None
         self.error: object = None
@@ -57,8 +61,8 @@ class Heard:
         """What the model thought aloud, where the endpoint tells."""
         return "".join(self._thoughts)
 
-    def take(self, chunk: Mapping[str, Any]) -> str:
-        """Take in one chunk; returns the text in it. What has another type than the protocol says is passed over."""
+    def take(self, chunk: Mapping[str, Any]) -> None:
+        """Take in one chunk. What has another type than the protocol says is passed over."""
         self.model = _text(chunk, "model") or self.model
         if isinstance(usage := chunk.get("usage"), dict):
             self.usage = usage
@@ -75,16 +79,20 @@ class Heard:
         self.finish = _text(choice, "finish_reason") or self.finish
         if self.first_at is None and self.characters:
             self.first_at = asyncio.get_running_loop().time()
-        self._thoughts.append(self._thinking.take(thought))
-        self._pieces.append(self._passing.take(text))
-        return self._pieces[-1]
+        self._tell(self._passing.take(text), self._thinking.take(thought))
 
-    def end(self) -> str:
-        """Take in what was held back for the mask; returns the text in it."""
+    def end(self) -> None:
+        """Take in what was held back for the mask."""
         self.refusal += self._refusing.rest()
-        self._thoughts.append(self._thinking.rest())
-        self._pieces.append(self._passing.rest())
-        return self._pieces[-1]
+        self._tell(self._passing.rest(), self._thinking.rest())
+
+    def _tell(self, text: str, thought: str) -> None:
+        self._pieces.append(text)
+        self._thoughts.append(thought)
+        if thought:
+            self._on_thought(thought)
+        if text:
+            self._on_text(text)
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:
@@ -97,9 +105,8 @@ async def listen(
     request: Mapping[str, Any],
     patience: Patience,
     heard: Heard,
-    on_text: Callable[[str], None],
 ) -> None:
-    """Send ``request`` and take the reply into ``heard`` until its end, giving its text to ``on_text``.
+    """Send ``request`` and take the reply into ``heard`` until its end.
 
     Raises TimeoutError when no text comes for too long, `NotTheProtocol`, and what the client raises; ``heard`` then
     holds what came before. However it ends, the stream is closed.
@@ -108,8 +115,7 @@ async def listen(
     def take(chunk: object) -> None:
         if not isinstance(chunk, dict):
             raise NotTheProtocol("dropped", "it sent something that is not a JSON object")
-        if text := heard.take(chunk):
-            on_text(text)
+        heard.take(chunk)
 
     async with asyncio.timeout(patience.first) as deadline:
         stream: AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(**request)
@@ -126,7 +132,6 @@ async def listen(
                     raise NotTheProtocol("length", f"it went on for more than {MOST_CHARACTERS} characters")
                 if heard.characters > known or heard.finish:
                     deadline.reschedule(asyncio.get_running_loop().time() + patience.between)
-            if text := heard.end():
-                on_text(text)
+            heard.end()
         finally:
             await stream.close()

@@ -7,7 +7,6 @@ import re
 from collections import defaultdict, deque
 from typing import Any
 
-from search.proposers.base import BrokenOff
 from search.proposers.llm.asking import Role
 from search.proposers.llm.client import EndpointClient, Surroundings
 from search.proposers.llm.conversation import Conversation
@@ -101,15 +100,16 @@ class Played:
         return NO_OPTIONS
 
 
-def proposer(server: ModelServer, context: Any = "none", **changes: Any) -> LlmProposer:
-    """A proposer that asks ``server``, and doesn't wait between attempts."""
+async def _at_once(seconds: float) -> None:
+    await asyncio.sleep(0)
+
+
+def proposer(server: ModelServer, context: Any = "none", *, sleep: Any = _at_once, **changes: Any) -> LlmProposer:
+    """A proposer that asks ``server``, and doesn't wait between attempts unless ``sleep`` does."""
     endpoint = server.endpoint(selector="chooser", generator="writer", **changes)
 
-    async def at_once(seconds: float) -> None:
-        await asyncio.sleep(0)
-
     def connect(on_status: Any) -> EndpointClient:
-        around = Surroundings(on_status, None, Patience(5, 5, 5), at_once)
+        around = Surroundings(on_status, None, Patience(5, 5, 5), sleep)
         return EndpointClient(endpoint, {}, {endpoint.key_env: KEY}, around)
 
     models = {Role.SELECTOR: "", Role.GENERATOR: ""}
@@ -128,18 +128,3 @@ async def run_through(stage: Any, seconds: float = 20.0) -> Any:
     async with asyncio.timeout(seconds):
         await stage.engine.run()
     return stage
-
-
-__all__ = [
-    "KEY",
-    "MOST_REQUESTS",
-    "NO_CHANGE",
-    "NO_OPTIONS",
-    "BrokenOff",
-    "Played",
-    "first",
-    "option",
-    "proposer",
-    "run_through",
-    "written",
-]

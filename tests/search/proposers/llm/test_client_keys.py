@@ -93,7 +93,9 @@ async def test_no_object_of_the_client_library_holds_the_key(model_server: Model
     assert KEY not in repr(vars(library))
     gc.collect()
     held = [
-        thing for thing in gc.get_objects() if type(thing).__module__.startswith("openai") and hasattr(thing, "api_key")
+        thing
+        for thing in gc.get_objects()
+        if str(type(thing).__module__).startswith("openai") and hasattr(thing, "api_key")
     ]
     assert KEY not in repr([thing.api_key for thing in held])
 

@@ -96,13 +96,13 @@ async def test_the_minutes_end_a_run_and_pauses_do_not_count(model_server: Model
     stage.now += datetime.timedelta(seconds=59)
     stage.engine.approve(stage.id("a"))
     await stage.settle()
-    assert stage.tree.stopped == "the budget of 1 minutes is spent"
+    assert stage.tree.stopped == "the budget of 1 min is spent"
     seconds = stage.tree.seconds(stage.now + datetime.timedelta(hours=1))
     assert 59 < seconds < 75
     later = scripts.Stage(minutes=1.0, tree=replace_events(stage, scripts))
     later.now = stage.now + datetime.timedelta(days=1)
     await later.engine.run()
-    assert later.tree.stopped == "the budget of 1 minutes is spent"
+    assert later.tree.stopped == "the budget of 1 min is spent"
     assert later.tree.seconds(later.now) == pytest.approx(seconds, abs=2)
 
 

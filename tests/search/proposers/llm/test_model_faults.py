@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -45,16 +46,25 @@ async def test_what_no_other_question_would_survive_pauses_the_run(
     assert Tree.fold(stage.events) == stage.tree
 
 
-async def test_a_run_that_paused_goes_on_with_the_same_option(model_server: ModelServer, scripts: Any) -> None:
+async def test_a_run_that_paused_asks_nothing_until_a_person_lets_it_go_on(
+    model_server: ModelServer, scripts: Any
+) -> None:
     played = Played(model_server)
     played.says("initialize", first("a", "b", "c"))
     played.says("write", written(ROOT), error(401, "no such key"))
-    stage = await run_through(scripts.Stage(proposer=proposer(model_server)))
-    assert stage.status("a") == "approved"
-    later = scripts.Stage(budget=2, tree=stage.tree, proposer=proposer(model_server))
-    await run_through(later)
-    assert later.status("a") == "passed"
-    assert later.tree.stopped == "the budget of 2 evaluations is spent"
+    stage = scripts.Stage(budget=2, proposer=proposer(model_server))
+    stage.engine.set_autopilot(True)
+    running = asyncio.create_task(stage.engine.run())
+    async with asyncio.timeout(5):
+        while not stage.tree.paused:
+            await asyncio.sleep(0.005)
+    asked = len(model_server.asked)
+    await asyncio.sleep(0.1)
+    assert len(model_server.asked) == asked
+    stage.engine.resume()
+    await asyncio.wait_for(running, 5)
+    assert stage.status("a") == "passed"
+    assert stage.tree.stopped == "the budget of 2 evaluations is spent"
 
 
 async def test_waits_are_told(model_server: ModelServer, scripts: Any) -> None:
@@ -64,7 +74,7 @@ async def test_waits_are_told(model_server: ModelServer, scripts: Any) -> None:
     told: list[tuple[str, str]] = []
     stage.engine.on_progress(lambda option, stage: told.append((option, stage)))
     await run_through(stage)
-    assert any(option == "o1" and "Asking again in 7 s (1 of 4)" in text for option, text in told)
+    assert any(option == "o1" and "Waiting 7 s, as it asks (1 of 4)" in text for option, text in told)
     assert stage.last("replied")["attempts"] == 2
     assert stage.status(ROOT) == "passed"
 

@@ -1,0 +1,55 @@
+"""What a run does next: follow up a result, make an attempt, or ask for options. Each is done as work of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from search import policy
+from search.aftermath import Aftermath
+from search.attempt import Bench, attempt
+from search.calibration import Calibration
+from search.events import AUTOPILOT
+from search.growth import Growth
+
+Step = tuple[str, Coroutine[Any, Any, None]]
+"""An option, and what is to be done about it."""
+
+
+class Turns:
+    """Looks at the tree and says what comes next."""
+
+    def __init__(self, bench: Bench, growth: Growth) -> None:
+        self._bench, self._growth = bench, growth
+        self._aftermath = Aftermath(bench)
+
+    def next(self, calibration: Calibration) -> Step | None:
+        """Return the next step, None when there is nothing to do until something changes.
+
+        Under autopilot what is missing is asked for before an attempt; where a person decides, afterwards.
+        """
+        if following := self._aftermath.next():
+            return following
+        if self._bench.tree.autopilot:
+            return self._growing() or self._attempt(calibration)
+        return self._attempt(calibration) or self._growing()
+
+    def _attempt(self, calibration: Calibration) -> Step | None:
+        choice = policy.choose(self._bench.tree, calibration, approved_only=not self._bench.tree.autopilot)
+        return (choice.option, self._try(choice)) if choice else None
+
+    async def _try(self, choice: policy.Choice) -> None:
+        """Make one attempt at what the policy puts first, after letting it approve that by itself."""
+        option, bench = choice.option, self._bench
+        if not bench.tree[option].approved_by:
+            bench.emit("decided", option=option, decision="approve", by=AUTOPILOT, policy_choice=option, why=choice.why)
+        await attempt(bench, option)
+        self._aftermath.of(option)
+
+    def _growing(self) -> Step | None:
+        option = self._growth.place()
+        return (option, self._grow(option)) if option else None
+
+    async def _grow(self, option: str) -> None:
+        self._bench.tell(option, "asking for options")
+        await self._growth.grow(option)
