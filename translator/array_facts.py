@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from translator.array_roles import role_of, written_partly
 from translator.array_shapes import remarked_shape, strided_shape
 from translator.c_types import ITEM_BYTES, dtype_of, plain_type, vector_width
 from translator.cuda_source import CudaSource
@@ -20,11 +21,12 @@ from translator.host_expressions import text_size
 from translator.host_tensors import numel
 from translator.host_values import Grid, HostArray, HostStep
 from translator.kernel_use import read_kernel
-from translator.kernel_values import Access, Binding, Use
+from translator.kernel_values import Access, Binding
 from translator.launch_comments import Remark, extent_of, remarks_beside
 from translator.launch_plan import Argument, ArrayPlan, Question, Role
 from translator.multiples import Multiples
 from translator.requirements import Requirement
+from translator.size_text import parse_size
 from translator.sizes import (
     ONE,
     Size,
@@ -36,7 +38,6 @@ from translator.sizes import (
     name,
     names_in,
     number,
-    parse_size,
     render,
     renders,
 )
@@ -110,7 +111,7 @@ def array_plans(
         plans.append(
             ArrayPlan(array, dtype, text, uses.role(array), facts.host.arrays[array].zeroed,
                       facts.shown(below) if below is not None and renders(below) else "", uses.shape(array, extent),
-                      uses.gathered(array))
+                      uses.gathered(array), uses.partly(array, extent))
         )  # fmt: skip
     plans = _with_results(plans)
     plans += symbols
@@ -318,6 +319,11 @@ class _Uses:
         every = [access.scattered for step in self.accesses[array] for access in step]
         return bool(every) and all(every)
 
+    def partly(self, array: str, extent: Size | None) -> bool:
+        """Whether a launch may leave elements of an array unwritten that others are written around."""
+        parts = self.multiples.parts(extent) if extent is not None else None
+        return written_partly(self.accesses[array], parts)
+
     # -- what elements stay below -------------------------------------------------------------------------------------
 
     def _solve(self) -> None:
@@ -370,24 +376,9 @@ class _Uses:
             return None
         return self.solved.get(array, self.guarded.get(array))
 
-    # -- what it is for -----------------------------------------------------------------------------------------------
-
     def role(self, array: str) -> Role:
         """Return what the kernels do with an array, over all launches."""
-        host = self.facts.host.arrays[array]
-        written = False
-        needed = False
-        for step in self.accesses[array]:
-            if not written:
-                needed = needed or _reads_first(step) or any(a.scattered and a.use == Use.WRITE for a in step)
-            written = written or any(access.use != Use.READ for access in step)
-        if not written:
-            return Role.INPUT
-        if host.local and not (host.copied_in or host.copied_out or host.returned):
-            return Role.SCRATCH
-        if needed and not host.zeroed:
-            return Role.INOUT
-        return Role.OUTPUT
+        return role_of(self.facts.host.arrays[array], self.accesses[array])
 
 
 def _elements(bytes_: Size, host: HostArray) -> Size | None:
@@ -397,18 +388,3 @@ def _elements(bytes_: Size, host: HostArray) -> Size | None:
     except UnreadableSize:
         return None
     return size if renders(size) else None
-
-
-def _reads_first(accesses: Sequence[Access]) -> bool:
-    """Whether a kernel reads an array other than where it has written it before."""
-    for at, access in enumerate(accesses):
-        if access.use == Use.WRITE:
-            continue
-        if not any(
-            earlier.use == Use.WRITE
-            and earlier.place == access.place
-            and access.context[: len(earlier.context)] == earlier.context
-            for earlier in accesses[:at]
-        ):
-            return True
-    return False

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from tree_sitter import Node
@@ -46,8 +45,7 @@ _BINARY: dict[str, Callable[[Size, Size], Size]] = {
     "/": floordiv,
     "%": modulo,
 }
-_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-_NOT = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
+NEGATED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
 
 
 class Scope(Protocol):
@@ -74,15 +72,6 @@ class Scope(Protocol):
         """Return the same scope for an expression of another text."""
 
 
-@dataclass(frozen=True)
-class Fact:
-    """``low <= expression <= high`` wherever a condition holds; None where there is no such bound."""
-
-    expression: Size
-    low: Size | None
-    high: Size | None
-
-
 def read_size(node: Node | None, scope: Scope, depth: int = 0) -> Size:
     """Return what a C++ expression stands for; raise `UnreadableSize` with the reason when it can't be told."""
     if node is None:
@@ -102,63 +91,6 @@ def read_text(text: str, scope: Scope, depth: int = 0) -> Size:
         raise UnreadableSize(f"'{text[:40]}' is no expression that can be read")
     node, padded = parsed
     return read_size(node, scope.within(padded), depth + 5)
-
-
-def read_facts(node: Node | None, scope: Scope, holds: bool = True, depth: int = 0) -> list[Fact]:
-    """Return the bounds that follow when a condition holds (or doesn't): those that can be read, maybe none."""
-    if node is None or depth > MOST_DEPTH:
-        return []
-    kind = node.type
-    if kind in ("parenthesized_expression", "condition_clause"):
-        inner = node.child_by_field_name("value") or (node.named_children[0] if node.named_child_count == 1 else None)
-        return read_facts(inner, scope, holds, depth + 1)
-    if kind == "unary_expression" and node.children[0].type == "!":
-        return read_facts(node.child_by_field_name("argument"), scope, not holds, depth + 1)
-    if kind == "call_expression":
-        arguments = node.child_by_field_name("arguments")
-        called = scope.text[node.start_byte : arguments.start_byte].strip() if arguments else ""
-        if arguments is not None and called in ("likely", "unlikely", "__builtin_expect"):
-            return read_facts(arguments.named_children[0], scope, holds, depth + 1)
-    if kind == "identifier" and (stored := getattr(scope, "condition", None)) is not None:
-        condition: tuple[list[Fact], list[Fact]] | None = stored(scope.text[node.start_byte : node.end_byte])
-        if condition is not None:
-            return condition[0] if holds else condition[1]
-    if kind != "binary_expression":
-        return []
-    operator = node.children[1].type
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if operator in ("&&", "and", "||", "or"):
-        if (operator in ("&&", "and")) == holds:
-            return read_facts(left, scope, holds, depth + 1) + read_facts(right, scope, holds, depth + 1)
-        return []
-    if operator not in _NOT:
-        return []
-    if not holds:
-        operator = _NOT[operator]
-    try:
-        a, b = read_size(left, scope, depth), read_size(right, scope, depth)
-    except UnreadableSize:
-        return []
-    if operator == "!=":
-        return []
-    facts = [_fact(a, operator, b)]
-    if operator != "==":
-        facts.append(_fact(b, _FLIPPED[operator], a))
-    else:
-        facts.append(_fact(b, operator, a))
-    return facts
-
-
-def _fact(a: Size, operator: str, b: Size) -> Fact:
-    if operator == "<":
-        return Fact(a, None, b - ONE)
-    if operator == "<=":
-        return Fact(a, None, b)
-    if operator == ">":
-        return Fact(a, b + ONE, None)
-    if operator == ">=":
-        return Fact(a, b, None)
-    return Fact(a, b, b)
 
 
 def truth(node: Node | None, scope: Scope) -> bool | None:
@@ -231,7 +163,7 @@ def _binary(node: Node, scope: Scope, depth: int) -> Size:
         return left * power if operator == "<<" else floordiv(left, power)
     if operator == "&" and right.constant is not None and right.constant & (right.constant + 1) == 0:
         return modulo(left, right + ONE)
-    if operator in _NOT:
+    if operator in NEGATED:
         return _compare(left, operator, right)
     if left.constant is not None and right.constant is not None and operator in ("&", "|", "^"):
         a, b = left.constant, right.constant
@@ -301,7 +233,7 @@ def choose(condition: Node | None, yes: Size, no: Size, scope: Scope, depth: int
     """Return ``condition ? yes : no`` where that is a minimum, a maximum or a rounding up."""
     while condition is not None and condition.type in ("parenthesized_expression", "condition_clause"):
         condition = condition.child_by_field_name("value") or condition.named_children[0]
-    if condition is not None and condition.type == "binary_expression" and condition.children[1].type in _NOT:
+    if condition is not None and condition.type == "binary_expression" and condition.children[1].type in NEGATED:
         left = read_size(condition.child_by_field_name("left"), scope, depth)
         right = read_size(condition.child_by_field_name("right"), scope, depth)
         operator = condition.children[1].type

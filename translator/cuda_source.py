@@ -179,6 +179,14 @@ def parse_expression(text: str) -> tuple[Node, str] | None:
     return None if value is None or root.has_error else (value, padded)
 
 
+def parse_statements(text: str) -> tuple[Node, str] | None:
+    """Parse C++ statements: their block and the text that its offsets are in, None when they don't parse."""
+    padded = f"void f() {{ {text}; }}"
+    root = Parser(CUDA).parse(parsable(padded).encode("ascii")).root_node
+    body = root.named_children[0].child_by_field_name("body") if root.named_child_count == 1 else None
+    return None if body is None or root.has_error else (body, padded)
+
+
 def walk(root: Node) -> Iterator[Node]:
     """Yield every node below and including ``root``, in the order of the text, at any depth."""
     stack = [root]

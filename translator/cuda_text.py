@@ -67,6 +67,11 @@ _CONDITIONAL = re.compile(
     r"(?m)^[ \t]*#[ \t]*(?P<word>if|ifdef|ifndef|elif|else|endif)\b(?P<rest>(?:[^\n\\]|\\[\s\S])*)"
 )
 
+_NUMBERED_TYPE = re.compile(
+    r"(?:\w+::)*\bthread_block_tile\s*<\s*\w+\s*(?:,\s*[\w:]+\s*)?>(?=\s*(?:const\b|&|\s)\s*\w)"
+)
+"""A type that the grammar may take for comparisons: ``tile<32> warp = …``; one word stands for it there."""
+
 
 def parsable(text: str) -> str:
     """Return the text with one ASCII character for each of its own and without what the grammar never reads."""
@@ -77,6 +82,7 @@ def parsable(text: str) -> str:
     }:
         text = _DIRECTIVE_OR_WORD.sub(lambda match: stand_ins.get(match[0], match[0]), text)
     text = _ATTRIBUTE_CALL.sub(lambda match: _blank(match[0]), text)
+    text = _NUMBERED_TYPE.sub(lambda match: re.sub(r"\W", "_", match[0]), text)
     return _LEADING_MACRO.sub(lambda match: match[0].replace(match["macro"], _blank(match["macro"])), text)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from translator.cuda_source import CudaSource, declared_name
+from translator.struct_types import Struct, read_structs
 
 _MACRO_WORD = re.compile(r"\b[A-Za-z_]\w*")
 _DEVICE_WORDS = ("__device__", "__global__")
@@ -35,7 +36,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Definitions:
-    """Functions by name (those of one name in the order of the text), constants and macros.
+    """Functions by name (those of one name in the order of the text), constants, macros, structs.
 
     ``instances`` has, for a template, the arguments of its explicit instantiations.
     """
@@ -47,11 +48,12 @@ class Definitions:
     instances: dict[str, list[tuple[str, ...]]]
     aliases: dict[str, str]
     symbols: dict[str, Node]
+    structs: dict[str, Struct]
 
 
 def read_definitions(source: CudaSource) -> Definitions:
     """Read what a source defines, in one pass over its nodes."""
-    found = Definitions({}, {}, {}, {}, {}, {}, {})
+    found = Definitions({}, {}, {}, {}, {}, {}, {}, read_structs(source))
     templates: dict[int, Node] = {}
     local_end = 0
     for node in source.nodes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from translator.c_types import ITEM_BYTES
 from translator.cuda_source import CudaSource
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -29,13 +30,19 @@ _MACROS = frozenset({"preproc_def", "preproc_function_def"})
 _SPECIFIERS = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
 _KEPT_CALL = re.compile(r"#\s*pragma\s+(?:unroll|nounroll)\b")
 _UNDEFINED = re.compile(r"#\s*undef\s+(\w+)")
+_PLAIN = frozenset(" ".join(ITEM_BYTES).split()) | {
+    "template", "typename", "class", "struct", "const", "void", "signed", "unsigned", "__restrict__", "__align__",
+}  # fmt: skip
 _NAMED = frozenset({"alias_declaration", "concept_definition", "namespace_alias_definition"})
 _NAMES = frozenset({"identifier", "type_identifier", "field_identifier", "namespace_identifier"})
 
 
 @dataclass(frozen=True)
 class _Item:
-    """One definition at the top of a file or of a namespace: its extent, the names it gives and all words in it."""
+    """One definition at the top of a file or of a namespace: its extent, the names it gives and all words in it.
+
+    ``given``: a type that the host can give to a kernel's template: it has device functions, or nothing but plain data.
+    """
 
     begin: int
     end: int
@@ -43,6 +50,7 @@ class _Item:
     words: frozenset[str]
     host: bool
     root: bool
+    given: bool = False
 
 
 def device_text(source: CudaSource, kernels: Collection[str] = ()) -> str:
@@ -90,7 +98,26 @@ def _item(source: CudaSource, node: Node, kernels: frozenset[str]) -> _Item:
         root = bool(words & (_namespaces(source) | {"cooperative_groups"}))
     elif _is_function(node) and not _DEVICE.search(text.partition("{")[0]):
         host = "constexpr" not in words
-    return _Item(node.start_byte, _end(source, node), names, words, host, root)
+    given = (
+        not host and _is_type(node) and ("__device__" in words or words - names <= _PLAIN | _parameters(source, node))
+    )
+    return _Item(node.start_byte, _end(source, node), names, words, host, root, given)
+
+
+def _is_type(node: Node) -> bool:
+    return (node.named_children[-1] if node.type == "template_declaration" else node).type in _SPECIFIERS
+
+
+def _parameters(source: CudaSource, node: Node) -> set[str]:
+    """Return the words that need no definition: template parameters, names of members."""
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        inner = stack.pop()
+        if inner.type == "field_identifier" or (inner.parent is not None and "parameter" in inner.parent.type):
+            found.update(_WORD.findall(source.text_of(inner)))
+        stack.extend(inner.named_children)
+    return found
 
 
 def _namespaces(source: CudaSource) -> frozenset[str]:
@@ -162,7 +189,9 @@ def _needed(items: list[_Item]) -> set[_Item]:
             for name in item.names:
                 by_name.setdefault(name, []).append(item)
     kept: set[_Item] = set()
-    waiting = [item for item in items if item.root]
+    hosts = frozenset(word for item in items if item.host for word in item.words)
+    template = any(item.root and "template" in item.words for item in items)
+    waiting = [item for item in items if item.root or (template and item.given and item.names & hosts)]
     while waiting:
         item = waiting.pop()
         if item in kept:

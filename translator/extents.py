@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 
-from translator.c_integers import Fact
+from translator.c_facts import Fact
 from translator.sizes import (
     ONE,
     ZERO,
@@ -29,9 +29,9 @@ from translator.sizes import (
     names_in,
     number,
     product,
-    replace_atom,
     whole_terms,
 )
+from translator.substitution import replace_atom
 
 _MOST_TRIES = 300
 

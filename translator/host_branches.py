@@ -24,7 +24,8 @@ from translator.host_calls import follow_calls
 from translator.host_checks import keep_check, require
 from translator.host_expressions import read_value
 from translator.host_launches import MOST_STEPS, launched_kernels, launches_within
-from translator.host_values import Null, Pointer, Unread
+from translator.host_records import joined_records
+from translator.host_values import Null, Pointer, Record, Unread, Value, split_path
 from translator.launch_plan import Question
 from translator.requirements import requirements
 from translator.sizes import Size, UnreadableSize, name
@@ -135,15 +136,26 @@ def follow_both(host: HostCode, condition: Node | None, yes: Node | None, no: No
                 host.given.setdefault(text, example)
                 host.env[text] = name(text)
                 continue
-        try:
-            if not (isinstance(a, Size) and isinstance(b, Size)):
-                raise UnreadableSize("")
-            scope = host.within(host.text)
-            scope.env = before
-            host.env[text] = choose(condition, a, b, scope)
-        except UnreadableSize:
-            where = span_of(condition) if condition is not None else span_of(host.source.nodes[0])
-            host.env[text] = Unread(f"'{text}' depends on '{shorten(host.of(condition), 50)}'", where)
+        host.env[text] = join(host, condition, before, text, a, b)
+
+
+def join(
+    host: HostCode, condition: Node | None, before: dict[str, Value], text: str, a: Value, b: Value | None
+) -> Value:
+    """Return what a variable is that two branches leave differently."""
+    if isinstance(a, Record) and isinstance(b, Record):
+        return joined_records(
+            a, b, lambda path, one, other: join(host, condition, before, f"{text}.{path}", one, other)
+        )
+    try:
+        if not (isinstance(a, Size) and isinstance(b, Size)):
+            raise UnreadableSize("")
+        scope = host.within(host.text)
+        scope.env = before
+        return choose(condition, a, b, scope)
+    except UnreadableSize:
+        where = span_of(condition) if condition is not None else span_of(host.source.nodes[0])
+        return Unread(f"'{text}' depends on '{shorten(host.of(condition), 50)}'", where)
 
 
 def follow_switch(host: HostCode, node: Node) -> None:
@@ -247,5 +259,12 @@ def forget_changed(host: HostCode, node: Node) -> None:
     for inner in walk(node):
         if inner.type in ("assignment_expression", "update_expression"):
             target = host.of(inner.child_by_field_name("left") or inner.child_by_field_name("argument"))
+            unknown = Unread(f"'{target}' is computed in a loop", span_of(inner))
             if target in host.env:
-                host.env[target] = Unread(f"'{target}' is computed in a loop", span_of(inner))
+                host.env[target] = unknown
+            elif isinstance(record := host.env.get(split_path(target)[0]), Record):
+                whole = re.split(r"[.\[]", split_path(target)[1])[0]
+                for path, _ in record.members:
+                    if re.split(r"[.\[]", path)[0] == whole:
+                        record = record.with_member(path, unknown)
+                host.env[split_path(target)[0]] = record

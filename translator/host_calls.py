@@ -16,8 +16,21 @@ from translator.definitions import Definition, last_name, parameter_of, template
 from translator.host_checks import keep_check, require
 from translator.host_expressions import read_value, text_size
 from translator.host_launches import follow_launch, is_known_type, launch_by_call, launches_within
+from translator.host_records import filled, part_of, zeros
 from translator.host_tensors import tensor_size
-from translator.host_values import MOST_NESTED, HostArray, Pointer, Real, Tensor, Unread, Value, replaced
+from translator.host_values import (
+    MOST_NESTED,
+    HostArray,
+    Pointer,
+    Real,
+    Record,
+    Tensor,
+    Unread,
+    Value,
+    pointers_in,
+    replaced,
+    split_path,
+)
 from translator.launch_plan import Question
 from translator.sizes import ONE, Size, UnreadableSize
 
@@ -85,7 +98,9 @@ def follow_call(host: HostCode, node: Node) -> bool:
             host.arrays[tensor.array].zeroed = not is_used(host, tensor.array)
     elif any(launches_within(host, lambda_) for lambda_ in _lambdas(node)):
         dispatch(host, node, values)
-    elif definition := launching(host, called, len(values)):
+    elif called == "memset" and isinstance(record := read_value(host, values[0]) if values else None, Record):
+        host.env[split_path(host.of(values[0]).lstrip("& "))[0]] = zeros(host, record)
+    elif definition := launching(host, called, len(values)) or filling(host, called, values):
         follow_function(host, definition, function, values)
     else:
         return False
@@ -93,7 +108,7 @@ def follow_call(host: HostCode, node: Node) -> bool:
 
 
 def is_used(host: HostCode, array: str) -> bool:
-    return any(isinstance(a, Pointer) and a.array == array for step in host.steps for a in step.arguments)
+    return any(pointer.array == array for step in host.steps for pointer in pointers_in(step.arguments))
 
 
 def array_of(host: HostCode, node: Node) -> HostArray | None:
@@ -216,9 +231,48 @@ def follow_function(host: HostCode, definition: Definition, function: Node, valu
     host.env, host.types, host.declared, host.loose = inner, inner_types, {}, frozenset()
     host.run(definition.body)
     fixed = dict(host.equal)
+    after = host.env
     host.env = {text: replaced(value, fixed) for text, value in env.items()}
+    for at, parameter in enumerate(definition.parameters[: len(values)]):
+        type_text, text = parameter_of(host.source, parameter)
+        target = host.of(values[at]).strip("&*() ")
+        record = after.get(text)
+        if isinstance(record, Record) and re.search(r"[&*]", type_text) and target in env:
+            host.env[target] = record
     host.types, host.declared, host.loose = types, declared, loose
     host.nested -= 1
+
+
+def filling(host: HostCode, called: str, values: Sequence[Node]) -> Definition | None:
+    """Return the host function that is called with a struct that it may fill."""
+    for definition in host.definitions.functions.get(called, []):
+        if not definition.host or len(definition.parameters) < len(values):
+            continue
+        for parameter, value in zip(definition.parameters, values, strict=False):
+            type_text, _ = parameter_of(host.source, parameter)
+            if re.search(r"[&*]", type_text) and isinstance(host.env.get(host.of(value).strip("&*() ")), Record):
+                return definition
+    return None
+
+
+def call_record(host: HostCode, node: Node) -> Value | None:
+    """Return the struct that ``Params{…}``, ``Params(…)`` or a function of the source gives, None for other calls."""
+    function = node.child_by_field_name("function") or node.child_by_field_name("type")
+    arguments = node.child_by_field_name("arguments") or node.child_by_field_name("value")
+    if function is None or arguments is None:
+        return None
+    if (part := part_of(host, host.of(function))) is not None:
+        return filled(host, part, arguments)
+    for definition in host.definitions.functions.get(last_name(host.of(function)), []):
+        returned = definition.node.child_by_field_name("type")
+        if not definition.host or returned is None or part_of(host, host.of(returned)) is None:
+            continue
+        held, host.returns, host.returned = (host.returns, host.returned), host.of(returned), None
+        follow_function(host, definition, function, [c for c in arguments.named_children if c.type != "comment"])
+        found = host.returned
+        host.returns, host.returned = held
+        return found
+    return None
 
 
 def function_result(host: HostCode, definition: Definition, arguments: Sequence[Node]) -> Size:

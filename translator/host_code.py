@@ -12,20 +12,36 @@ from translator.c_integers import read_size, read_text
 from translator.c_types import ITEM_BYTES, plain_type
 from translator.cuda_source import CudaSource, shorten, span_of
 from translator.definitions import Definitions, expand, last_name
-from translator.host_values import MOST_NESTED, Grid, HostArray, HostStep, Unread, Value, replaced, replaced_grid
+from translator.host_values import (
+    MOST_NESTED,
+    Grid,
+    HostArray,
+    HostStep,
+    Record,
+    Unread,
+    Value,
+    replaced,
+    replaced_grid,
+    split_path,
+)
 from translator.launch_plan import Question
 from translator.requirements import Requirement
-from translator.sizes import Size, UnreadableSize, name, names_in, number, parse_size, substitute
+from translator.size_text import parse_size
+from translator.sizes import Size, UnreadableSize, name, names_in, number
+from translator.substitution import substitute
 
 
 @dataclass(frozen=True)
 class Following:
-    """How the parts that need each other go on: statements, expressions, calls in sizes, dimensions of tensors."""
+    """How the parts that need each other go on: statements, expressions, calls in sizes, dimensions of tensors, calls
+    that give structs.
+    """
 
     statement: Callable[[HostCode, Node | None], bool]
     expression: Callable[[HostCode, Node], None]
     call: Callable[[HostCode, str, Sequence[Node]], Size]
     dimension: Callable[[HostCode, str, int], Size]
+    record: Callable[[HostCode, Node], Value | None]
 
 
 class HostCode:
@@ -60,6 +76,8 @@ class HostCode:
         self.numels: dict[str, Size] = {}
         self.loose: frozenset[str] = frozenset()
         self.nested = 0
+        self.returns = ""
+        self.returned: Value | None = None
 
     def name(self, text: str) -> Size:
         value = self.env.get(text)
@@ -123,9 +141,20 @@ class HostCode:
             return {"x": value.x, "y": value.y, "z": value.z}[part]
         if isinstance(self.env.get(text), Size):
             return self.name(text)
+        field = self.field(text)
+        if isinstance(field, Size):
+            return field
+        if isinstance(field, Unread):
+            raise UnreadableSize(field.reason)
         if match := re.fullmatch(r"(\w+)\.(?:sizes\(\)|shape)\[(-?\d+)\]", text):
             return self.following.dimension(self, match[1], int(match[2]))
         raise UnreadableSize(f"the source doesn't say what '{shorten(text, 40)}' is")
+
+    def field(self, text: str) -> Value | None:
+        """Return the member that ``p.dims.rows`` or ``p->rows`` names, None when it is none of a struct."""
+        name, path = split_path(text)
+        record = self.env.get(name)
+        return record.member(path) if isinstance(record, Record) and path else None
 
     def of(self, node: Node | None) -> str:
         """Return a node's text."""

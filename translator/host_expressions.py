@@ -13,7 +13,7 @@ from translator.c_integers import read_size, read_text, truth
 from translator.c_types import cast_target, is_real, plain_type
 from translator.cuda_source import shorten, span_of
 from translator.definitions import last_name
-from translator.host_values import Grid, KernelName, Null, Pointer, Real, Tensor, Unread, Value
+from translator.host_values import Grid, KernelName, Null, Pointer, Real, Record, Tensor, Unread, Value
 from translator.sizes import ONE, Size, UnreadableSize, number
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ def known_value(host: HostCode, node: Node) -> Value | None:
     if kind == "call_expression":
         return called_value(host, node)
     if kind == "field_expression":
-        return host.env.get("".join(text.split()))
+        return host.env.get("".join(text.split())) or host.field(text)
+    if kind == "subscript_expression":
+        return host.field(text)
+    if kind == "compound_literal_expression":
+        return host.following.record(host, node)
     if kind == "pointer_expression":
         return address_of(host, node)
     if kind == "conditional_expression":
@@ -79,6 +83,8 @@ def moved(host: HostCode, pointer: Pointer, node: Node, sign: int) -> Pointer:
 
 def address_of(host: HostCode, node: Node) -> Value | None:
     argument = node.child_by_field_name("argument")
+    if argument is not None and isinstance(record := known_value(host, argument), Record):
+        return record  # a pointer to a struct stands for it
     if node.children[0].type != "&" or argument is None:
         return None
     if argument.type == "subscript_expression":
@@ -140,7 +146,7 @@ def called_value(host: HostCode, node: Node) -> Value | None:
             return object_
         if isinstance(object_, Tensor) and method in SAME_TENSOR:
             return object_
-    return None
+    return host.following.record(host, node)
 
 
 def size_or_reason(host: HostCode, node: Node) -> Size | Unread:

@@ -13,13 +13,14 @@ from translator.c_types import is_integer, is_real, plain_type
 from translator.cuda_source import declared_name, shorten, span_of, walk
 from translator.definitions import Definition, parameter_of
 from translator.host_branches import follow_if, follow_loop, follow_switch
-from translator.host_calls import call_size, follow_calls
+from translator.host_calls import call_record, call_size, follow_calls
 from translator.host_code import Following
 from translator.host_expressions import (
     as_grid,
     declared_grid,
     grid_of,
     is_new,
+    known_value,
     moved,
     only_value,
     read_value,
@@ -27,8 +28,15 @@ from translator.host_expressions import (
     size_or_reason,
     text_size,
 )
+from translator.host_records import (
+    assign_record,
+    new_record,
+    parameter_record,
+    record_from_function,
+    set_field,
+)
 from translator.host_tensors import dimension, makes_tensor, new_tensor, new_vector, rename_size
-from translator.host_values import Grid, HostArray, Pointer, Real, Tensor, Unread, Value
+from translator.host_values import Grid, HostArray, Pointer, Real, Record, Tensor, Unread, Value
 from translator.sizes import Size, UnreadableSize, number
 
 if TYPE_CHECKING:
@@ -111,6 +119,9 @@ def note_alias(host: HostCode, node: Node) -> None:
 def note_return(host: HostCode, node: Node) -> None:
     for child in node.named_children:
         follow_calls(host, child)
+        found = new_record(host, host.returns, child, child) if host.returns else known_value(host, child)
+        if isinstance(found, Record):
+            host.returned = found
         for inner in walk(child):
             value = host.env.get(host.of(inner)) if inner.type == "identifier" else None
             if isinstance(value, Tensor) and value.array in host.arrays:
@@ -127,6 +138,12 @@ def run_declaration(host: HostCode, node: Node) -> None:
             # dim3 grid(blocks, heads) reads as the declaration of a function
             grid_from_function(host, inner)
             continue
+        if inner is not None and inner.type == "function_declarator":
+            named, parameters = inner.child_by_field_name("declarator"), inner.child_by_field_name("parameters")
+            texts = [host.of(child) for child in parameters.named_children] if parameters is not None else []
+            if (record := record_from_function(host, base, texts, inner)) is not None:
+                host.env[host.of(named)] = record
+                continue
         named = declared_name(inner) if inner is not None else None
         if named is None or inner is None:
             continue
@@ -151,6 +168,8 @@ def declare(host: HostCode, text: str, type_text: str, value: Node | None, node:
         host.env[text] = host.answer_size(fixed_value)
     elif plain == "dim3":
         host.env[text] = declared_grid(host, value, node)
+    elif (record := new_record(host, type_text, value, node)) is not None:
+        host.env[text] = record
     elif "*" in type_text and (value is None or is_new(host, value)):
         host.env[text] = Pointer(text, resolved.replace("*", "").strip())
     elif TENSOR_TYPES.search(plain) or makes_tensor(host, value):
@@ -215,6 +234,8 @@ def assign(host: HostCode, node: Node) -> None:
     elif isinstance(held, Grid) and object_ and part in ("x", "y", "z"):
         size = size_or_reason(host, right)
         host.env[object_] = size if isinstance(size, Unread) else replace(held, **{part: size})
+    elif assign_record(host, target, right):
+        pass
     elif left.type in ("identifier", "field_expression"):
         if makes_tensor(host, right):
             host.env[target] = new_tensor(host, target, right)
@@ -228,14 +249,19 @@ def assign(host: HostCode, node: Node) -> None:
 
 
 def assign_compound(host: HostCode, target: str, operator: str, right: Node) -> None:
-    held = host.env.get(target)
+    held = host.env.get(target) or host.field(target)
+    found: Value
     if isinstance(held, Pointer) and operator in ("+=", "-="):
         try:
-            host.env[target] = moved(host, held, right, 1 if operator == "+=" else -1)
+            found = moved(host, held, right, 1 if operator == "+=" else -1)
         except UnreadableSize as error:
-            host.env[target] = Unread(str(error), span_of(right))
+            found = Unread(str(error), span_of(right))
     elif isinstance(held, Size):
-        host.env[target] = text_size(host, f"({target}) {operator[:-1]} ({host.of(right)})", right)
+        found = text_size(host, f"({target}) {operator[:-1]} ({host.of(right)})", right)
+    else:
+        return
+    if not set_field(host, target, found):
+        host.env[target] = found
 
 
 def parameter_value(host: HostCode, text: str, type_text: str, node: Node) -> Value:
@@ -246,10 +272,15 @@ def parameter_value(host: HostCode, text: str, type_text: str, node: Node) -> Va
     if TENSOR_TYPES.search(plain):
         host.arrays.setdefault(text, HostArray(text, ""))
         return Tensor(text)
+    handled = re.search(rf"\b{text}\s*->|\(\s*\*\s*{text}\s*\)", host.source.text) if "*" in resolved and text else None
+    if handled and (record := parameter_record(host, text, resolved.replace("*", ""))) is not None:
+        return record
     if "*" in resolved or "[" in resolved:
         pointee = resolved.replace("*", "").strip()
         host.arrays.setdefault(text, HostArray(text, "" if plain == "void" else pointee))
         return Pointer(text, pointee)
+    if (record := parameter_record(host, text, type_text)) is not None:
+        return record
     if plain == "dim3":
         return Grid(*(host.axis(f"{text}_{part}") for part in "xyz"))
     if is_real(plain):
@@ -278,4 +309,4 @@ def _pointed(node: Node) -> Node:
     return node
 
 
-FOLLOWING = Following(run, run_expression, call_size, dimension)
+FOLLOWING = Following(run, run_expression, call_size, dimension, call_record)

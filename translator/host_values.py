@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from translator.definitions import Definition
-from translator.sizes import ONE, ZERO, Size, substitute
+from translator.sizes import ONE, ZERO, Size
 from translator.span import Span
+from translator.substitution import substitute
 
 MOST_NESTED = 12
 """How deep calls, macros and names may refer to each other."""
@@ -55,6 +57,28 @@ class KernelName:
 
 
 @dataclass(frozen=True)
+class Record:
+    """A struct: its type with template arguments, and each number and pointer in it by its path, in order."""
+
+    type: str
+    members: tuple[tuple[str, Value], ...]
+
+    def member(self, path: str) -> Value | None:
+        """Return what a path leads to: a member, or a struct in this one."""
+        inner = []
+        for held, value in self.members:
+            if held == path:
+                return value
+            if held.startswith(path) and held[len(path)] in ".[":
+                inner.append((held[len(path) :].lstrip("."), value))
+        return Record("", tuple(inner)) if inner else None
+
+    def with_member(self, path: str, value: Value) -> Record:
+        """Return the struct with another value in one place."""
+        return Record(self.type, tuple((held, value if held == path else old) for held, old in self.members))
+
+
+@dataclass(frozen=True)
 class Null:
     """``nullptr``."""
 
@@ -67,7 +91,7 @@ class Unread:
     span: Span
 
 
-Value = Size | Grid | Pointer | Real | Tensor | KernelName | Null | Unread
+Value = Size | Grid | Pointer | Real | Tensor | KernelName | Record | Null | Unread
 
 
 @dataclass
@@ -116,6 +140,24 @@ def replaced(value: Value, values: Mapping[str, Size]) -> Value:
         return substitute(value, values)
     if isinstance(value, Grid):
         return replaced_grid(value, values)
+    if isinstance(value, Record):
+        return Record(value.type, tuple((path, replaced(inner, values)) for path, inner in value.members))
     if isinstance(value, Pointer):
         return replace(value, offset=substitute(value.offset, values))
     return value
+
+
+def pointers_in(values: Iterable[Value]) -> Iterator[Pointer]:
+    """Yield the pointers among values, those in structs too."""
+    for value in values:
+        if isinstance(value, Pointer):
+            yield value
+        elif isinstance(value, Record):
+            yield from pointers_in(inner for _, inner in value.members)
+
+
+def split_path(text: str) -> tuple[str, str]:
+    """Return the variable that ``(*p).dims.rows`` begins with, and the path after it."""
+    text = re.sub(r"^\(\*(\w+)\)", r"\1", "".join(text.split()).replace("->", "."))
+    match = re.match(r"(\w+)(?:\.|(?=\[))(.+)\Z", text)
+    return (match[1], match[2]) if match else (text, "")

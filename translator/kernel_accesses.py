@@ -47,7 +47,7 @@ def record(code: KernelCode, pointer: ArrayPointer | None, use: Use, node: Node,
     scattered = pointer.offset is not None and any(text[0] == "@" for text in names_in(pointer.offset))
     place = "".join(code.of(node).split())
     context = tuple(code.context)
-    begin, dense = None, False
+    begin, dense, span = None, False, code.expanded_at or span_of(node)
     if use != Use.READ and pointer.offset is not None and size is not None:
         rising = code.bounds.upper(ZERO - pointer.offset)
         begin = ZERO - rising if rising is not None else None
@@ -56,7 +56,7 @@ def record(code: KernelCode, pointer: ArrayPointer | None, use: Use, node: Node,
             for monomial, factor in pointer.offset.terms
         )
     code.accesses.append(
-        Access(pointer.array, use, extent, place, context, span_of(node), scattered, pointer.offset, begin, dense)
+        Access(pointer.array, use, extent, place, context, span, scattered, pointer.offset, begin, dense)
     )
 
 

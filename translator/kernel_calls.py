@@ -13,7 +13,7 @@ from translator.c_types import cast_target, is_integer, plain_type
 from translator.definitions import Definition, last_name, parameter_of
 from translator.kernel_accesses import record, visit_inside
 from translator.kernel_code import MOST_CALLS, KernelCode
-from translator.kernel_pointers import element_of, pointer_of, read_value
+from translator.kernel_pointers import copy_members, element_of, pointer_of, read_value
 from translator.kernel_values import ArrayPointer, KernelValue, Use
 from translator.sizes import Size, UnreadableSize
 
@@ -31,7 +31,9 @@ def call_statement(code: KernelCode, node: Node) -> None:
         for value in values:
             code.visit(value)
         return
-    macro = code.definitions.function_macros.get(called)
+    if (expanded := code.expanded(node)) is not None:
+        expanded[0].visit(expanded[1])
+        return
     pointers = [pointer_of(code, value) for value in values]
     if _ATOMICS.fullmatch(plain) and values:
         record(code, pointers[0], Use.UPDATE, values[0])
@@ -43,7 +45,7 @@ def call_statement(code: KernelCode, node: Node) -> None:
         record(code, pointers[0], Use.READ, values[0])
     elif plain.startswith(("__stcs", "__stcg", "__stwt", "__stwb")) and values:
         record(code, pointers[0], Use.WRITE, values[0])
-    elif macro is None and not device_function(code, plain, len(values)):
+    elif not device_function(code, plain, len(values)):
         for pointer, value in zip(pointers, values, strict=True):
             if pointer is not None and pointer.array:
                 use = Use.READ if "const" in pointer.type else Use.UPDATE
@@ -98,6 +100,7 @@ def follow_function(code: KernelCode, called: str, values: Sequence[Node]) -> Ke
         if isinstance(found, ArrayPointer) and "*" in type_text and plain_type(type_text) not in definition.template:
             found = replace(found, type=type_text.replace("*", ""))
         env[text] = found
+        copy_members(code, values[at] if at < len(values) else None, text, env)
     held = code.env, code.declared, code.types, len(code.bounds.facts), code.returned, code.text
     code.env, code.declared, code.types, code.returned, code.text = env, declared, types, None, code.source.text
     code.calls += 1

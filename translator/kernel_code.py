@@ -10,13 +10,15 @@ from itertools import count
 
 from tree_sitter import Node
 
-from translator.c_integers import Fact, read_size, read_text
+from translator.c_facts import Fact
+from translator.c_integers import LONGEST_MACRO, read_size, read_text
 from translator.c_types import ITEM_BYTES, plain_type
-from translator.cuda_source import CudaSource
+from translator.cuda_source import CudaSource, parse_expression, parse_statements, span_of
 from translator.definitions import Definitions, expand, last_name
 from translator.extents import Bounds, variable_bounds
 from translator.kernel_values import Access, Condition, KernelValue
 from translator.sizes import ONE, ZERO, Size, UnreadableSize, name, number
+from translator.span import Span
 
 _MOST_VISITS = 60_000
 _MOST_DEPTH = 80
@@ -61,6 +63,7 @@ class KernelCode:
         self.numbers = count(1)
         self.cut = False
         self.following_now: list[str] = []
+        self.expanded_at: Span | None = None
 
     def name(self, text: str) -> Size:
         if text in self.env:
@@ -97,6 +100,23 @@ class KernelCode:
     def macro(self, called: str, arguments: Sequence[str]) -> str | None:
         return expand(self.definitions, called, arguments)
 
+    def expanded(self, node: Node) -> tuple[KernelCode, Node] | None:
+        """Return what a call of a macro stands for, and the code that it is to be read in; None for other calls."""
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if function is None or arguments is None or self.names > MOST_CALLS:
+            return None
+        values = [self.of(child) for child in arguments.named_children if child.type != "comment"]
+        text = self.macro(self.of(function).strip(), values)
+        if text is None or len(text) > LONGEST_MACRO:
+            return None
+        parsed = parse_expression(text) or parse_statements(text)
+        if parsed is None:
+            return None
+        other = self.within(parsed[1])
+        other.names += 1
+        other.expanded_at = self.expanded_at or span_of(node)
+        return other, parsed[0]
+
     def type_bytes(self, text: str) -> Size:
         text = self.resolved(self.declared.get(text, text))
         plain = plain_type(text)
@@ -126,9 +146,9 @@ class KernelCode:
             if match[1] in ("blockDim", "gridDim"):
                 return (self.block if match[1] == "blockDim" else self.grid)[at]
             return name(f".{match[1]}.{match[2]}")
-        if node.type in ("subscript_expression", "pointer_expression"):
+        if node.type in ("subscript_expression", "pointer_expression") and text.replace("->", ".") not in self.env:
             return self.following.element(self, node)
-        value = self.env.get(text)
+        value = self.env.get(text.replace("->", "."))
         if isinstance(value, Size):
             return value
         raise UnreadableSize(f"'{text[:40]}' isn't known")

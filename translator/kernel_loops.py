@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from translator.c_integers import Fact, read_facts, read_text
+from translator.c_facts import Fact, read_facts
+from translator.c_integers import read_text
 from translator.cuda_source import walk
 from translator.extents import content
 from translator.kernel_code import KernelCode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tree_sitter import Node
@@ -30,6 +31,9 @@ def pointer_of(code: KernelCode, node: Node) -> ArrayPointer | None:
     if kind == "identifier":
         found = code.env.get(code.of(node))
         return found if isinstance(found, ArrayPointer) else None
+    if kind in ("field_expression", "subscript_expression"):
+        found = code.env.get(member_key(code, node))
+        return found if isinstance(found, ArrayPointer) else None
     if kind == "parenthesized_expression" and node.named_child_count == 1:
         return pointer_of(code, node.named_children[0])
     if kind == "cast_expression":
@@ -40,7 +44,8 @@ def pointer_of(code: KernelCode, node: Node) -> ArrayPointer | None:
         arguments = node.child_by_field_name("arguments")
         if arguments is not None and arguments.named_child_count and (target := cast_target(called)):
             return retyped(code, arguments.named_children[0], target)
-        return None
+        expanded = code.expanded(node)
+        return pointer_of(*expanded) if expanded is not None else None
     if kind == "binary_expression" and node.children[1].type in ("+", "-"):
         left, right = pointer_of(code, node.children[0]), pointer_of(code, node.children[2])
         sign = 1 if node.children[1].type == "+" else -1
@@ -54,6 +59,21 @@ def pointer_of(code: KernelCode, node: Node) -> ArrayPointer | None:
     if kind == "conditional_expression":
         return pointer_of_two(code, node)
     return None
+
+
+def member_key(code: KernelCode, node: Node) -> str:
+    """Return the name under which a member of a struct is held: ``p.dims.rows``."""
+    return "".join(code.of(node).split()).replace("->", ".")
+
+
+def copy_members(code: KernelCode, node: Node | None, text: str, env: dict[str, KernelValue]) -> None:
+    """Hold the members of a struct under another name as well: that of a copy, a reference, or a parameter."""
+    begin = member_key(code, node).strip("&*()") if node is not None else ""
+    if not re.fullmatch(r"\w+(?:\.\w+|\[\d+\])*", begin):
+        return
+    for held, value in list(code.env.items()):
+        if held.startswith(begin) and held[len(begin) : len(begin) + 1] in (".", "["):
+            env[text + held[len(begin) :]] = value
 
 
 def pointer_of_two(code: KernelCode, node: Node) -> ArrayPointer | None:
@@ -83,11 +103,14 @@ def moved(code: KernelCode, pointer: ArrayPointer, node: Node, sign: int) -> Arr
 
 def target_of(code: KernelCode, node: Node) -> ArrayPointer | None:
     """Return where ``a[i]``, ``*p``, ``a[i].x`` points."""
-    while node.type in ("field_expression", "parenthesized_expression"):
+    while node.type in ("field_expression", "parenthesized_expression") and pointer_of(code, node) is None:
         inner = node.child_by_field_name("argument") or next(iter(node.named_children), None)
         if inner is None:
             return None
         node = inner
+    if node.type == "call_expression":
+        expanded = code.expanded(node)
+        return target_of(*expanded) if expanded is not None else None
     if node.type == "subscript_expression":
         argument, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         base = pointer_of(code, argument) if argument is not None else None

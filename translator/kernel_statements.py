@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from translator.c_integers import choose, read_facts, read_text
+from translator.c_facts import read_facts
+from translator.c_integers import choose, read_text
 from translator.c_types import is_integer, plain_type
 from translator.kernel_accesses import record, record_escapes, visit_inside
 from translator.kernel_code import KernelCode
-from translator.kernel_pointers import declared_in, moved, pointer_of, read_value, target_of
+from translator.kernel_pointers import copy_members, declared_in, member_key, moved, pointer_of, read_value, target_of
 from translator.kernel_values import ArrayPointer, Condition, KernelValue, Use
 from translator.sizes import ONE, Operation, Size, UnreadableSize, maximum, name, number
 
@@ -95,6 +96,7 @@ def declaration(code: KernelCode, node: Node) -> None:
             code.env[text] = ArrayPointer("", base)
         else:
             code.env[text] = held_value(code, text, value)
+            copy_members(code, value, text, code.env)
 
 
 def held_value(code: KernelCode, text: str, value: Node | None) -> KernelValue:
@@ -133,14 +135,14 @@ def assignment(code: KernelCode, node: Node) -> None:
     code.visit(right)
     if left is None:
         return
-    if left.type != "identifier":
+    text = member_key(code, left)
+    if left.type != "identifier" and text not in code.env:
         use = Use.WRITE if operator == "=" else Use.UPDATE
         record(code, target_of(code, left), use, left)
         visit_inside(code, left)
         if right is not None and pointer_of(code, right) is not None:
             record_escapes(code, right)
         return
-    text = code.of(left)
     held = code.env.get(text)
     if operator == "=":
         code.env[text] = held_value(code, text, right)
@@ -158,17 +160,18 @@ def update(code: KernelCode, node: Node) -> None:
     argument = node.child_by_field_name("argument")
     if argument is None:
         return
-    if argument.type != "identifier":
+    text = member_key(code, argument)
+    if argument.type != "identifier" and text not in code.env:
         record(code, target_of(code, argument), Use.UPDATE, argument)
         visit_inside(code, argument)
         return
-    held = code.env.get(code.of(argument))
+    held = code.env.get(text)
     sign = number(1 if "++" in code.of(node) else -1)
     if isinstance(held, Size):
-        code.env[code.of(argument)] = held + sign
+        code.env[text] = held + sign
     elif isinstance(held, ArrayPointer) and held.offset is not None:
         size = code.bytes_or_none(held.type)
-        code.env[code.of(argument)] = replace(held, offset=held.offset + size * sign if size is not None else None)
+        code.env[text] = replace(held, offset=held.offset + size * sign if size is not None else None)
 
 
 def conditional(code: KernelCode, node: Node) -> None:

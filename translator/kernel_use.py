@@ -68,6 +68,10 @@ def read_kernel(source: CudaSource, definitions: Definitions, kernel: Definition
             code.env[text] = binding.values[text]
         elif "*" in type_text:
             code.env[text] = ArrayPointer("", type_text.replace("*", ""))
+    for text, (array, element, offset) in binding.arrays.items():
+        if text not in pointers and text not in code.env:  # a member of a struct
+            code.items[array] = code.bytes_or_none(element)
+            code.env[text] = pointers[text] = ArrayPointer(array, element, offset)
     for text, size in binding.values.items():
         code.env.setdefault(text, size)
     code.visit(kernel.body)

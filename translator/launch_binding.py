@@ -11,10 +11,23 @@ from translator.c_types import dtype_of, is_integer, is_real, plain_type
 from translator.cuda_source import CudaSource, span_of
 from translator.definitions import Definition, parameter_of
 from translator.host_code import HostCode
-from translator.host_values import Grid, HostArray, HostStep, Null, Pointer, Real, Tensor, Unread, Value
-from translator.launch_plan import Argument, ArrayArgument, Question, ScalarArgument, ScalarPlan, SizeArgument, Triple
+from translator.host_records import part_of
+from translator.host_values import Grid, HostArray, HostStep, Null, Pointer, Real, Record, Tensor, Unread, Value
+from translator.launch_plan import (
+    Argument,
+    ArrayArgument,
+    Question,
+    ScalarArgument,
+    ScalarPlan,
+    SizeArgument,
+    StructArgument,
+    StructMember,
+    Triple,
+)
 from translator.real_numbers import real_value
-from translator.sizes import ZERO, Size, UnreadableSize, floordiv, name, names_in, parse_size, render, renders
+from translator.size_text import parse_size
+from translator.sizes import ZERO, Size, UnreadableSize, floordiv, name, names_in, render, renders
+from translator.struct_types import Part, joined
 
 
 def type_question(text: str, source: CudaSource, where: Definition) -> Question:
@@ -57,25 +70,78 @@ class Binder:
             for at, parameter in enumerate(kernel.parameters)
         ]
         types, values, template = self._template(step, pairs)
+        step = replace(step, types={**step.types, **types})
         arguments: list[Argument] = []
         arrays: dict[str, tuple[str, Size]] = {}
         for type_text, text, value in pairs:
-            resolved = resolved_type(self.host, {**step.types, **types}, type_text)
-            plain = plain_type(resolved)
-            if "*" in resolved or "[" in resolved or isinstance(value, Pointer | Tensor):
-                arguments.append(self._array(step, text, resolved, value, arrays))
-            elif is_integer(plain):
-                size = self._size(step, text, value)
-                if size is not None:
-                    values[text] = size
-                arguments.append(SizeArgument("" if size is None else self.shown(size, text, step)))
-            elif is_real(plain):
-                arguments.append(self._scalar(text, plain, value))
+            resolved = resolved_type(self.host, step.types, type_text)
+            if isinstance(value, Record) and "*" not in resolved:
+                part = part_of(self.host, value.type)
+                assert part is not None
+                arguments.append(self._struct(step, text, part, value, values, arrays))
             else:
-                arguments.append(SizeArgument(""))
-                said = f"'{kernel.name}' takes '{text}' as a {plain or 'type'}, which isn't followed"
-                self.ask(Question(text, f"{said}: pass pointers and numbers", step.span))
-        return BoundStep(step, template, tuple(arguments), {**step.types, **types}, values, arrays)
+                arguments.append(self._plain(step, text, resolved, value, values, arrays))
+        return BoundStep(step, template, tuple(arguments), step.types, values, arrays)
+
+    def _plain(
+        self, step: HostStep, text: str, resolved: str, value: Value, values: dict[str, Size],
+        arrays: dict[str, tuple[str, Size]],
+    ) -> Argument:  # fmt: skip
+        """Return an array or a number as an argument; ``text`` is the parameter, or a member of one (``p.rows``)."""
+        plain = plain_type(resolved)
+        if "*" in resolved and isinstance(value, Null):
+            return SizeArgument("0")  # a null pointer
+        if "*" in resolved or "[" in resolved or isinstance(value, Pointer | Tensor):
+            return self._array(step, text, resolved, value, arrays)
+        if is_integer(plain):
+            size = self._size(step, text, value)
+            if size is not None:
+                values[text] = size
+            return SizeArgument("" if size is None else self.shown(size, text, step))
+        if is_real(plain):
+            return self._scalar(text, plain, value)
+        reason = f" ({value.reason})" if isinstance(value, Unread) else ""
+        said = f"'{step.kernel.name}' takes '{text}' as a {plain or 'type'}, which isn't followed{reason}"
+        self.ask(Question(text, f"{said}: pass pointers, numbers, or a struct of them", step.span))
+        return SizeArgument("")
+
+    def _struct(
+        self, step: HostStep, path: str, part: Part, record: Record, values: dict[str, Size],
+        arrays: dict[str, tuple[str, Size]],
+    ) -> StructArgument:  # fmt: skip
+        """Return a struct by its members; those that no kernel names may be unset."""
+        members = []
+        for member, inner in part.parts:
+            here = joined(path, member)
+            if inner.parts:
+                held: Argument = self._struct(step, here, inner, record, values, arrays)
+                members.append(StructMember(member, inner.type, held))
+                continue
+            value = record.member(here.partition(".")[2] if "." in here else here) or Null()
+            if not self._named(member if member[:1] != "[" else path.rpartition(".")[2]):
+                members.append(StructMember(member, inner.type, SizeArgument("0"), True))
+                continue
+            argument = self._plain(step, here, self._pointee(step, here, inner.type), value, values, arrays)
+            members.append(StructMember(member, inner.type, argument))
+        return StructArgument(part.type, tuple(members))
+
+    def _named(self, name: str) -> bool:
+        """Whether any function of the device names a member."""
+        functions = (*self.source.kernels, *self.source.device_functions)
+        pattern = re.compile(rf"(?:\.|->)\s*{re.escape(name)}\b")
+        return any(pattern.search(self.source.text, f.span.start, f.span.end) for f in functions)
+
+    def _pointee(self, step: HostStep, path: str, type_text: str) -> str:
+        """Return the type of a pointer; that of a ``void*`` is what the kernels cast it to."""
+        resolved = resolved_type(self.host, step.types, type_text)
+        if plain_type(resolved) != "void":
+            return resolved
+        name = re.escape(path.rpartition(".")[2])
+        cast = re.search(
+            rf"(?:_cast\s*<([^<>]*\*)[^<>]*>\s*\(|\(([^()]*\*)[^()*]*\))\s*\w+\s*(?:\.|->)\s*(?:\w+\.)*{name}\b",
+            self.source.text,
+        )
+        return resolved_type(self.host, step.types, cast[1] or cast[2]) if cast else resolved
 
     def _template(
         self, step: HostStep, pairs: Sequence[tuple[str, str, Value]]
@@ -115,6 +181,8 @@ class Binder:
                 found = plain_type(resolved_type(self.host, step.types, value.type or (array.type if array else "")))
                 if found and found != "void":
                     return found
+            if isinstance(value, Record):
+                return value.type
             if isinstance(value, Real):
                 return value.type
             if isinstance(value, Size):
@@ -128,7 +196,7 @@ class Binder:
         if isinstance(value, Tensor):
             value = Pointer(value.array, pointee)
         if not isinstance(value, Pointer):
-            reason = "nullptr is passed" if isinstance(value, Null) else getattr(value, "reason", "it isn't an array")
+            reason = getattr(value, "reason", "it isn't an array")
             self.ask(
                 Question(text, f"which array '{step.kernel.name}' gets as '{text}' can't be read: {reason}", step.span)
             )

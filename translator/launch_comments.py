@@ -11,7 +11,9 @@ from tree_sitter import Node
 
 from translator.cuda_source import CudaSource
 from translator.definitions import parameter_of
-from translator.sizes import Size, UnreadableSize, parse_size, product, substitute
+from translator.size_text import parse_size
+from translator.sizes import Size, UnreadableSize, product
+from translator.substitution import substitute
 
 _SHAPE = re.compile(r"\[([^\[\]]*)\]((?:\s*\[[^\[\]]*\])*)|\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _BELOW = re.compile(

@@ -65,7 +65,7 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class SizeArgument:
-    """An integer (or bool) argument, as a text over axes."""
+    """An integer (or bool) argument, as a text over axes; 0 for a pointer is the null pointer."""
 
     size: str
 

@@ -21,12 +21,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from translator.array_facts import ArrayFacts, array_plans
+from translator.c_types import plain_type
 from translator.cuda_source import CudaSource, span_of
 from translator.definitions import Definition, Definitions, parameter_of, read_definitions
 from translator.host_code import HostCode
 from translator.host_launches import parse_grid
 from translator.host_statements import FOLLOWING, enter, run
-from translator.host_values import Grid, HostStep, Null, Pointer, Value
+from translator.host_values import Grid, HostStep, Null, Record, Value, pointers_in
 from translator.launch_binding import Binder, template_value, type_question
 from translator.launch_plan import (
     ArrayArgument,
@@ -34,9 +35,11 @@ from translator.launch_plan import (
     LaunchStep,
     Question,
     SizeArgument,
+    plain_arguments,
 )
 from translator.mistakes import CudaInputError, require_kernels
-from translator.sizes import ZERO, UnreadableSize, modulo, names_in, parse_size, render, renders
+from translator.size_text import parse_size
+from translator.sizes import ZERO, UnreadableSize, modulo, names_in, render, renders
 
 _KEYS = re.compile(r"(?:grid|block|shared|(?:extent|below|type|value|scalar)\.\w+|branch\.\d+)\Z")
 
@@ -132,7 +135,7 @@ def _root(source: CudaSource, definitions: Definitions, host: HostCode, kernel: 
         return None
     root = direct[0]
     for _ in range(4):
-        if not root.template or root.name in definitions.instances:
+        if (not root.template or root.name in definitions.instances) and not _takes_struct(source, definitions, root):
             return root
         called = re.compile(rf"\b{re.escape(root.name)}\s*(?:<[^;]*>)?\s*\(")
         callers = [d for d in every if d.name != root.name and called.search(source.text_of(d.body))]
@@ -140,6 +143,12 @@ def _root(source: CudaSource, definitions: Definitions, host: HostCode, kernel: 
             return root
         root = callers[0]
     return root
+
+
+def _takes_struct(source: CudaSource, definitions: Definitions, root: Definition) -> bool:
+    """Whether a function is given a struct of the source, which a caller may fill."""
+    types = (plain_type(parameter_of(source, parameter)[0]) for parameter in root.parameters)
+    return any(re.sub(r"\s*<.*", "", text).rpartition("::")[2] in definitions.structs for text in types)
 
 
 def _launches_itself(source: CudaSource, definition: Definition, kernel: str | None) -> bool:
@@ -212,21 +221,23 @@ def _needed(steps: Sequence[HostStep], kernel: str) -> list[HostStep]:
     kept: list[HostStep] = []
     arrays: set[str] = set()
     for step in reversed(steps):
-        own = {argument.array for argument in step.arguments if isinstance(argument, Pointer)}
+        own = {pointer.array for pointer in pointers_in(step.arguments)}
         if step.kernel.name == kernel or (kept and own & arrays and _writes_for(step, arrays)):
             kept.insert(0, step)
             arrays |= {
-                argument.array
+                pointer.array
                 for argument, parameter in zip(step.arguments, step.kernel.parameters, strict=False)
-                if isinstance(argument, Pointer) and b"const" in (parameter.text or b"")
+                for pointer in pointers_in([argument])
+                if isinstance(argument, Record) or b"const" in (parameter.text or b"")
             }
     return kept or list(steps)
 
 
 def _writes_for(step: HostStep, arrays: set[str]) -> bool:
     return any(
-        isinstance(argument, Pointer) and argument.array in arrays and b"const" not in (parameter.text or b"")
+        pointer.array in arrays and (isinstance(argument, Record) or b"const" not in (parameter.text or b""))
         for argument, parameter in zip(step.arguments, step.kernel.parameters, strict=False)
+        for pointer in pointers_in([argument])
     )
 
 
@@ -282,7 +293,7 @@ def _axes(host: HostCode, steps: Iterable[LaunchStep], more: Iterable[str]) -> t
     for step in steps:
         texts += [*step.grid, *step.block, step.shared]
         texts += [a.size if isinstance(a, SizeArgument) else a.offset if isinstance(a, ArrayArgument) else ""
-                  for a in step.arguments]  # fmt: skip
+                  for a in plain_arguments(step.arguments)]  # fmt: skip
     used: dict[str, None] = {}
     for text in texts:
         used.update(dict.fromkeys(re.findall(r"[A-Za-z_]\w*(?!\w*\s*\()", text)))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import lcm
 
 from translator.requirements import Requirement
-from translator.sizes import ZERO, Size, coefficient, floordiv, name, number, renders, substitute
+from translator.sizes import ZERO, Size, coefficient, floordiv, name, number, renders
+from translator.substitution import substitute
 
 
 class Multiples:

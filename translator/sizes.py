@@ -7,9 +7,8 @@ aren't negative, where C's and the grammar's ``//`` agree.
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import gcd
@@ -19,9 +18,6 @@ VARIABLE_MARKS = ".@?"
 _MOST_TERMS = 48
 _MOST_DEPTH = 8
 _LARGEST = 1 << 63
-_LONGEST_TEXT = 400
-_RUN_TOGETHER = re.compile(r"(?<!\w)\d+[A-Za-z_]")
-_GRAMMAR = "use integers, names, + - * // %, min, max, ceildiv"
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*\Z")
 
 
@@ -161,16 +157,6 @@ def at_least(a: Size, b: Size) -> bool:
     return all(factor >= 0 for _, factor in shifted.terms)
 
 
-def substitute(size: Size, values: Mapping[str, Size]) -> Size:
-    """Return ``size`` with names replaced."""
-    return _replaced(size, dict(values.items()))
-
-
-def replace_atom(size: Size, atom: Atom, value: Size) -> Size:
-    """Return ``size`` with a name or a whole operation replaced."""
-    return _replaced(size, {atom: value})
-
-
 def coefficient(size: Size, atom: Atom) -> Size:
     """Return what ``atom`` is multiplied by, counting one power of it a term."""
     return _collect(
@@ -255,47 +241,6 @@ def render(size: Size, order: Sequence[str] = ()) -> str:
         return text
 
     return render_sum(size, 0)
-
-
-def parse_size(text: str) -> Size:
-    """Return the size that a text in the grammar of launch plans says; raise `UnreadableSize` with the reason."""
-    if len(text) > _LONGEST_TEXT:
-        raise UnreadableSize(f"this size is longer than {_LONGEST_TEXT} characters")
-    if _RUN_TOGETHER.search(text):
-        raise UnreadableSize(f"'{text.strip()}' is no size: {_GRAMMAR}")
-    try:
-        return _from_tree(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if isinstance(error, UnreadableSize):
-            raise
-        raise UnreadableSize(f"'{text.strip()}' is no size: {_GRAMMAR}") from None
-
-
-_BINARY: dict[type[ast.operator], Callable[[Size, Size], Size]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: floordiv,
-    ast.Mod: modulo,
-}
-_CALLS: dict[str, Callable[..., Size]] = {"min": minimum, "max": maximum, "ceildiv": ceildiv}
-
-
-def _from_tree(tree: ast.expr) -> Size:
-    match tree:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return number(value)
-        case ast.Name(id=text):
-            return name(text)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return ZERO - _from_tree(operand)
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _BINARY:
-            return _BINARY[type(operator)](_from_tree(left), _from_tree(right))
-        case ast.Call(func=ast.Name(id=called), args=arguments, keywords=[]) if called in _CALLS and len(arguments) > 1:
-            if called == "ceildiv" and len(arguments) != 2:
-                raise UnreadableSize("ceildiv takes two arguments")
-            return _CALLS[called](*map(_from_tree, arguments))
-    raise UnreadableSize(f"'{ast.unparse(tree)}' can't stand in a size: {_GRAMMAR}")
 
 
 @lru_cache(maxsize=65536)
@@ -446,35 +391,6 @@ def _extreme(kind: str, sizes: Sequence[Size]) -> Size:
 
 def _beats(kind: str, a: Size, b: Size) -> bool:
     return at_least(b, a) if kind == "min" else at_least(a, b)
-
-
-def _replaced(size: Size, values: Mapping[Atom, Size]) -> Size:
-    if not values:
-        return size
-    total = ZERO
-    for monomial, factor in size.terms:
-        total = total + product([_replaced_atom(atom, values) for atom in monomial]) * number(factor)
-    return total
-
-
-def _replaced_atom(atom: Atom, values: Mapping[Atom, Size]) -> Size:
-    if atom in values:
-        return values[atom]
-    if isinstance(atom, str):
-        return _one(atom)
-    return _apply(atom.kind, [_replaced(operand, values) for operand in atom.operands])
-
-
-def _apply(kind: str, operands: Sequence[Size]) -> Size:
-    if kind == "//":
-        return floordiv(*operands)
-    if kind == "%":
-        return modulo(*operands)
-    if kind == "ceildiv":
-        return ceildiv(*operands)
-    if kind == "nonzero":
-        return nonzero(*operands)
-    return _extreme(kind, operands)
 
 
 def _bounded_below(size: Size) -> Size | None:

@@ -161,6 +161,8 @@ EXPECTED_PATTERNS = {
     "flash.cu": {"shuffle", "warp_reduce", "shared_tile", "padded_tile", "exp2", "vector_load", "unroll", "async_copy",
                  "double_buffer", "online_softmax"},
     "naive.cu": set(),
+    "block_scan.cu": {"shuffle", "scan_ladder", "shared_tile", "fast_math", "unroll"},
+    "channel_per_thread.cu": {"fast_math", "unroll"},
     "block_tree.cu": {"block_reduce", "vector_load", "grid_stride"},
     "online.cu": {"shuffle", "warp_reduce", "block_reduce", "fast_math", "unroll", "online_softmax"},
     "warp_per_row.cu": {"shuffle", "warp_reduce", "exp2", "fast_math", "unroll"},

@@ -502,11 +502,6 @@ template <typename T> void run(T* y, int n) { k<T><<<1, 64, 64 * sizeof(T)>>>(y,
     assert plan(instantiated).steps[0].template == ("double",)
 
 
-def test_a_struct_passed_by_value_is_asked_about():
-    text = "struct P { float* y; };\n" + kernel("p.y[0] = 1;", "P p", "1, 1")
-    assert "takes 'p' as a P" in plan(text).questions[0].message
-
-
 def test_a_plan_of_the_first_kernel_names_its_host_function():
     assert read_launches(parse_cuda(host("scale<<<n, 1>>>(x, y, n);"), "k.cu")).function == "run"
 

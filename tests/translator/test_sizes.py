@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.kernels.expressions import evaluate
-from translator.sizes import UnreadableSize, at_least, maximum, minimum, name, number, parse_size, render
+from translator.size_text import parse_size
+from translator.sizes import UnreadableSize, at_least, maximum, minimum, name, number, render
 
 SMALL = st.recursive(
     st.sampled_from(["n", "m", "k"]) | st.integers(0, 9).map(str),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -65,6 +66,10 @@ def _place(renderer: Renderer, at: Node) -> str:
         space = renderer.space(renderer.reader.origins_of(at), at)
     finally:
         renderer.writing = before
+    named = next((text for text in re.findall(r"\w+", renderer.text(at)) if text in renderer.program.items), "")
+    if space == "constant" and named and renderer.program.items[named].kind == "memory":
+        raise Refused(at, f"'{named}' is a variable of the device, which Metal doesn't have",
+                      "pass an array of one element to the kernel instead")  # fmt: skip
     if space not in ("device", "threadgroup"):
         raise Refused(at, f"'{renderer.text(at)[:40]}' is in {space} memory, where Metal has no atomics",
                       "use an array of the device or shared memory")  # fmt: skip

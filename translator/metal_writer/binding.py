@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from translator.launch_plan import ArrayArgument, LaunchStep, ScalarArgument, SizeArgument
+from tree_sitter import Node
+
+from translator.launch_plan import (
+    ArrayArgument,
+    LaunchStep,
+    ScalarArgument,
+    SizeArgument,
+)
 from translator.metal_writer.constants import integer
 from translator.metal_writer.names import renamed, reserved_words
 from translator.metal_writer.passes import Pass
@@ -24,7 +32,7 @@ class Binding:
     before: list[str] = field(default_factory=list)
 
 
-def template_arguments(kernel: Routine, step: LaunchStep, text) -> dict[str, str]:  # type: ignore[no-untyped-def]
+def template_arguments(kernel: Routine, step: LaunchStep, text: Callable[[Node], str]) -> dict[str, str]:
     """Return the kernel's template arguments by the names of its parameters, defaults put in."""
     given: dict[str, str] = {}
     for position, parameter in enumerate(kernel.template):
@@ -49,10 +57,10 @@ def bind_parameters(shared: Pass, step: LaunchStep, kernel: Routine, given: dict
     set_again = _assigned(shared, kernel)
     for parameter, argument in zip(kernel.parameters, step.arguments, strict=True):
         if isinstance(argument, ArrayArgument):
-            _bind_array(shared, binding, parameter, argument, taken)
+            _bind_array(shared, kernel, binding, parameter, argument, taken)
         elif isinstance(argument, ScalarArgument):
             _bind_scalar(shared, binding, parameter, argument, taken, set_again)
-        else:
+        elif isinstance(argument, SizeArgument):
             _bind_size(shared, binding, parameter, argument, taken, set_again)
     _bind_template(shared, binding, kernel, given)
     taken |= {name for name, _ in binding.template}
@@ -74,7 +82,9 @@ def _assigned(shared: Pass, kernel: Routine) -> set[str]:
     return found
 
 
-def _bind_array(shared: Pass, binding: Binding, parameter: Variable, argument: ArrayArgument, taken: set[str]) -> None:
+def _bind_array(
+    shared: Pass, kernel: Routine, binding: Binding, parameter: Variable, argument: ArrayArgument, taken: set[str]
+) -> None:
     if not parameter.type.points:
         kind = parameter.type.name
         raise Refused(
@@ -82,6 +92,10 @@ def _bind_array(shared: Pass, binding: Binding, parameter: Variable, argument: A
         )
     use = shared.arrays[argument.array]
     name = use.read or use.write
+    kind = shared.readers[kernel].bound(parameter.type).name
+    if DTYPES.get(kind, kind) != shared.dtypes.get(argument.array, "") and parameter.type.pointers == 1:
+        _bind_cast(shared, binding, parameter, argument, kind, taken)
+        return
     if argument.offset in ("", "0"):
         binding.names[parameter] = name
         return
@@ -94,6 +108,39 @@ def _bind_array(shared: Pass, binding: Binding, parameter: Variable, argument: A
     if use.split:
         taken.add(f"{own}_out")
         binding.before.append(f"auto {own}_out = {use.write} + {offset};")
+    if flags := shared.flags.get(argument.array):
+        taken.add(f"{own}_written")
+        binding.before.append(f"auto {own}_written = {flags} + {offset};")
+
+
+def _bind_null(binding: Binding, parameter: Variable, taken: set[str]) -> None:
+    """A null pointer is one in Metal too: what a kernel does with it stands under a condition."""
+    kind = parameter.type.name
+    if parameter.type.pointers != 1 or (kind not in SCALARS and not vector_parts(kind)):
+        raise Refused(parameter.node, f"'{parameter.name}' is given a null pointer", "give it an array")
+    own = renamed(parameter.name, taken)
+    taken.add(own)
+    const = "const " if parameter.type.const else ""
+    binding.before.append(f"{const}device {kind}* {own} = nullptr;")
+    binding.names[parameter] = own
+
+
+def _bind_cast(
+    shared: Pass, binding: Binding, parameter: Variable, argument: ArrayArgument, kind: str, taken: set[str]
+) -> None:
+    """A parameter such as ``float4*`` is a pointer into an array of floats."""
+    if argument.offset not in ("", "0") or argument.array in shared.flags or not vector_parts(kind):
+        raise Refused(parameter.node, f"'{parameter.name}' points to '{kind}' and is given another type",
+                      "cast the pointer within the kernel")  # fmt: skip
+    use = shared.arrays[argument.array]
+    own = renamed(parameter.name, taken)
+    taken |= {own, f"{own}_out"}
+    halves = [(own, use.read or use.write, "const " if use.read and use.read != use.write else "")]
+    if use.split:
+        halves.append((f"{own}_out", use.write, ""))
+    for name, array, const in halves:
+        binding.before.append(f"{const}device {kind}* {name} = reinterpret_cast<{const}device {kind}*>({array});")
+    binding.names[parameter] = own
 
 
 def _bind_scalar(
@@ -117,6 +164,8 @@ def _bind_size(
     shared: Pass, binding: Binding, parameter: Variable, argument: SizeArgument, taken: set[str], again: set[str]
 ) -> None:
     """Integers are template constants, of which MLX makes ints: others get their own type back."""
+    if parameter.type.points and argument.size == "0":
+        return _bind_null(binding, parameter, taken)
     if parameter.type.points:
         raise Refused(parameter.node, f"'{parameter.name}' is a pointer and is given a number", "give it an array")
     own = renamed(parameter.name, taken)

@@ -11,7 +11,7 @@ from translator.metal_writer import atomics, declarations, lanes
 from translator.metal_writer.emits import Emit, emits
 from translator.metal_writer.expressions import CASTS, SHUFFLES, call_arguments, plain_name
 from translator.metal_writer.flow import called
-from translator.metal_writer.groups import group_call
+from translator.metal_writer.groups import group_call, size_of_group
 from translator.metal_writer.passes import DROPPED
 from translator.metal_writer.program import Routine
 from translator.metal_writer.refused import Refused
@@ -189,9 +189,13 @@ def _own(renderer: Renderer, node: Node, function: Node, routines: list[Routine]
     name = renderer.leaf(function, done[0].name)
     if function.type == "template_function" and (given := function.child_by_field_name("arguments")) is not None:
         name += renderer.render(given)
-    inner = renderer.joined(arguments, end=arguments.end_byte - 1)
+    passed = [each for each in call_arguments(node) if size_of_group(renderer, each) is None]
+    if len(passed) < len(call_arguments(node)):  # groups are no objects here
+        inner = "(" + ", ".join(renderer.render(each) for each in passed)
+    else:
+        inner = renderer.joined(arguments, end=arguments.end_byte - 1)
     listed = ", ".join(extra)
-    between = ", " if listed and call_arguments(node) else ""
+    between = ", " if listed and passed else ""
     return f"{name}{inner}{between}{listed})"
 
 

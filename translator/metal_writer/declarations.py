@@ -213,7 +213,10 @@ def flag_type(name: str) -> str:
 
 def _star(renderer: Renderer, declarator: Node) -> str:
     text = declarator_text(renderer, declarator)
-    return text if unmark(text)[:1] in ("*", "&") else " " + text
+    sign = unmark(text)[:1]
+    if sign not in ("*", "&"):
+        return " " + text
+    return text if unmark(text)[1:2] == " " else text.replace(sign, f"{sign} ", 1)
 
 
 def _value(renderer: Renderer, variable: Variable) -> str:

@@ -9,19 +9,24 @@ from functools import cached_property
 from tree_sitter import Node
 
 from translator.cuda_source import walk
-from translator.metal_writer.expressions import Expressions, call_arguments, plain_name
+from translator.metal_writer.emits import emits
+from translator.metal_writer.expressions import CASTS, Expressions, call_arguments, plain_name
 from translator.metal_writer.flow import called
-from translator.metal_writer.program import Routine, Variable
+from translator.metal_writer.program import Program, Routine, Variable
+from translator.metal_writer.types import SCALARS, canonical
 
 _ACCESSES = ("subscript_expression", "pointer_expression")
 _SAFE_CALLS = ("min", "max")
+_SAME_FOR_ALL = ("__syncthreads_or", "__syncthreads_and", "__syncthreads_count")
+_GROUP_SIZES = ("size", "num_threads", "meta_group_size")
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Follows the definitions of one kernel's variables."""
+    """Follows the definitions of one function's variables; ``same`` are the parameters that all threads have alike."""
 
     reader: Expressions
+    same: frozenset[str] = frozenset()
 
     @property
     def routine(self) -> Routine:
@@ -30,39 +35,41 @@ class Dependence:
 
     def uniform(self, node: Node, seen: frozenset[int] = frozenset()) -> bool:
         """Whether an expression has one value for all threads of a block."""
-        for inner in walk(node):
-            if inner.type == "identifier":
-                text = self.reader.text(inner)
-                if text == "threadIdx":
-                    return False
-                variable = self.reader.variable(inner)
-                if variable is not None and not self._uniform_variable(variable, seen):
-                    return False
-            elif inner.type in _ACCESSES:
-                if not self._shared_or_uniform(inner, seen):
-                    return False
-            elif inner.type == "call_expression" and not self._plain_call(inner):
-                return False
-        return True
+        if node.type == "identifier":
+            variable = self.reader.variable(node)
+            if variable is None:
+                return self.reader.text(node) != "threadIdx"
+            return self._uniform_variable(variable, seen)
+        if node.type in _ACCESSES and not self._shared_or_uniform(node):
+            return False
+        if node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            name = plain_name(self.reader.program, function) if function is not None else ""
+            if name in _SAME_FOR_ALL:
+                return True
+            return self._plain_call(node) and all(self.uniform(each, seen) for each in call_arguments(node))
+        if node.type == "gnu_asm_expression":
+            return False
+        return all(self.uniform(child, seen) for child in node.named_children)
 
-    def _shared_or_uniform(self, node: Node, seen: frozenset[int]) -> bool:
-        """A read of an array that no thread of the launch writes, at a uniform place, is uniform too."""
+    def _shared_or_uniform(self, node: Node) -> bool:
+        """A read of memory at a uniform place is uniform too: threads that write there meanwhile would be a race."""
         if node.type != "subscript_expression":
             return False
         base = node.child_by_field_name("argument")
         origins = self.reader.origins_of(base) if base is not None else set()
-        return bool(origins) and all(space in ("array", "constant") for space, _ in origins)
+        return bool(origins) and all(space in ("array", "constant", "shared", "dynamic") for space, _ in origins)
 
     def _uniform_variable(self, variable: Variable, seen: frozenset[int]) -> bool:
-        if variable.home == "parameter":
-            return self.routine.kernel
+        if variable.home == "parameter" and not self.routine.kernel and variable.name not in self.same:
+            return False
+        if variable.home in ("shared", "dynamic"):
+            return True
         if id(variable) in seen:
             return True
         seen = seen | {id(variable)}
-        if variable.home != "thread":
-            return variable.home in ("shared", "dynamic") and bool(variable.type.extents)
         values = list(self.values(variable))
-        if not values and not variable.type.extents:
+        if not values and variable.home != "parameter":
             return False
         return all(self.uniform(value, seen) and self._under_uniform(value, variable, seen) for value in values)
 
@@ -113,12 +120,22 @@ class Dependence:
         return [node for node in walk(self.routine.body) if node.type == "return_statement"]
 
     def _plain_call(self, node: Node) -> bool:
+        """Whether a call gives the same for the same arguments, in every thread."""
         function = node.child_by_field_name("function")
         if function is None:
             return False
-        if function.type in ("primitive_type", "sized_type_specifier", "template_function"):
+        if function.type in ("primitive_type", "sized_type_specifier"):
             return True
-        return plain_name(self.reader.program, function) in _SAFE_CALLS
+        program = self.reader.program
+        name = plain_name(program, function)
+        if function.type == "field_expression":
+            return self.reader.text(function).rpartition(".")[2] in _GROUP_SIZES
+        if name in (*_SAFE_CALLS, *CASTS) or canonical(name) in SCALARS:
+            return True
+        if routines := called(program, node):
+            return all(_is_pure(program, routine) for routine in routines)
+        emit = emits().calls.get(name)
+        return emit is not None and emit.result not in ("*", "void")
 
     def on_data(self, node: Node, seen: frozenset[int] = frozenset()) -> bool:
         """Whether an expression depends on what arrays hold, not on indices and sizes alone; an address doesn't."""
@@ -236,3 +253,25 @@ def place_parts(node: Node) -> list[Node]:
     if node.type in ("subscript_expression", "pointer_expression", "field_expression"):
         return [child for child in node.named_children if child.type != "field_identifier"]
     return [node]
+
+
+def _is_pure(program: Program, routine: Routine, depth: int = 0) -> bool:
+    """Whether a function computes with its arguments alone."""
+    if depth > 8:
+        return False
+    for node in walk(routine.body):
+        if node.type in _ACCESSES or node.type == "gnu_asm_expression":
+            return False
+        if node.type == "identifier" and program.text(node) in ("threadIdx", "clock", "clock64"):
+            return False
+        if node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            name = plain_name(program, function) if function is not None else ""
+            emit = emits().calls.get(name)
+            routines = called(program, node)
+            known = name in (*_SAFE_CALLS, *CASTS) or canonical(name) in SCALARS
+            known |= emit is not None and emit.result not in ("*", "void")
+            known |= bool(routines) and all(_is_pure(program, each, depth + 1) for each in routines)
+            if not known:
+                return False
+    return True

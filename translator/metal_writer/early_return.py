@@ -13,7 +13,7 @@ from translator.metal_writer.dependence import Dependence
 from translator.metal_writer.expressions import plain_name
 from translator.metal_writer.flow import called, calls_in
 from translator.metal_writer.groups import waits_for_block
-from translator.metal_writer.program import Program, Routine
+from translator.metal_writer.program import Program
 from translator.metal_writer.refused import Refused
 
 LEAVE, GUARD, CHOOSE = "leave", "guard", "choose"
@@ -41,14 +41,6 @@ def has_barrier(program: Program, node: Node) -> bool:
         if any(has_barrier(program, routine.body) for routine in called(program, call)):
             return True
     return False
-
-
-def check_function(program: Program, routine: Routine) -> None:
-    """Refuse a function, not a kernel, that may return before one of its barriers."""
-    barriers = [call.start_byte for call in calls_in(routine.body) if has_barrier(program, call)]
-    for node in walk(routine.body):
-        if node.type == "return_statement" and barriers and node.end_byte <= max(barriers):
-            raise Refused(node, f"'{routine.name}' may return before its barrier", _ADVICE)
 
 
 def plan_guards(dependence: Dependence) -> Guards:

@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from translator.metal_writer.renderer import Renderer
 
 
-def _subscript(renderer: Renderer, node: Node) -> str:
-    return renderer.joined(node) if not renderer.writing else _written_subscript(renderer, node)
-
-
-def _written_subscript(renderer: Renderer, node: Node) -> str:
-    """Of ``y[x[i]] = 1`` only ``y`` is written; what stands in the index is read."""
+def _as_it_stands(renderer: Renderer, node: Node) -> str:
+    """Return an element by the names of the mode; of ``y[x[i]] = 1`` only ``y`` is written, its index is read."""
     base, index = node.child_by_field_name("argument"), node.child_by_field_name("indices")
-    assert base is not None and index is not None
+    if not renderer.writing or base is None or index is None:
+        return renderer.joined(node)
     return renderer.render(base) + renderer.gap(base.end_byte, index.start_byte) + renderer.as_read(index)
 
 
@@ -47,15 +44,11 @@ def _is_chosen(renderer: Renderer, node: Node) -> bool:
 
 def _choice(renderer: Renderer, node: Node) -> str:
     """Return the value that was written where the flag is set, else the one from before."""
-    reads = _plain(renderer, node)
+    reads = _as_it_stands(renderer, node)
     written, flag = renderer.written(node), renderer.flagged(node)
     if vector_parts(renderer.reader.type_of(node).name):
         return renderer.leaf(node, f"select({reads}, {written}, {flag})")
     return renderer.leaf(node, f"({flag} ? {written} : {reads})")
-
-
-def _plain(renderer: Renderer, node: Node) -> str:
-    return _subscript(renderer, node) if node.type == "subscript_expression" else renderer.joined(node)
 
 
 def element(renderer: Renderer, node: Node) -> str:
@@ -66,9 +59,7 @@ def element(renderer: Renderer, node: Node) -> str:
         return renderer.written(node)
     if not renderer.writing and _is_chosen(renderer, node):
         return _choice(renderer, node)
-    if renderer.writing and node.type == "pointer_expression":
-        return renderer.joined(node)
-    return _subscript(renderer, node) if node.type == "subscript_expression" else renderer.joined(node)
+    return _as_it_stands(renderer, node)
 
 
 def assignment(renderer: Renderer, node: Node) -> str:

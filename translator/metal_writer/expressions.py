@@ -51,7 +51,7 @@ class Expressions:
 
     def bound(self, type_: CType) -> CType:
         """Return the type with a template parameter or alias replaced by what it stands for."""
-        name = self.types.get(type_.name, type_.name)
+        name = canonical(self.types.get(type_.name, type_.name))
         item = self.program.items.get(name)
         if item is not None and item.kind == "alias" and (written := item.node.child_by_field_name("type")) is not None:
             name = canonical(self.text(written))
@@ -219,7 +219,10 @@ class Expressions:
         name = self.text(member) if member is not None else ""
         if name.startswith("shfl") and arguments:
             return self.type_of(arguments[0])
-        return CType("uint") if name in ("thread_rank", "size", "num_threads", "ballot", "meta_group_rank") else UNKNOWN
+        if name in ("any", "all"):
+            return CType("int")
+        words = ("thread_rank", "size", "num_threads", "ballot", "meta_group_rank", "meta_group_size")
+        return CType("uint") if name in words else UNKNOWN
 
     def _static(self, function: Node, name: str) -> CType | None:
         """Return what a struct's static function gives, None when it is none."""

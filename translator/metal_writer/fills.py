@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from translator.launch_plan import LaunchPlan, LaunchStep, ScalarArgument, SizeArgument
 from translator.metal_writer.accesses import WRITE, Access, conditions_around, loops_around
 from translator.metal_writer.expressions import Expressions
-from translator.sizes import UnreadableSize, parse_size
+from translator.size_text import parse_size
+from translator.sizes import UnreadableSize
 
 
 @dataclass(frozen=True)

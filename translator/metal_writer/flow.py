@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
@@ -41,6 +42,23 @@ def reachable(program: Program, kernel: Routine) -> list[Routine]:
     return order[::-1]
 
 
+def operators(program: Program, readers: Mapping[Routine, Expressions]) -> list[Routine]:
+    """Return the operators of the source that these functions use: sign and type of an operand fit."""
+    used: set[tuple[str, str]] = set()
+    for reader in readers.values():
+        for node in walk(reader.routine.body):
+            if node.type in ("binary_expression", "assignment_expression"):
+                for operand in (node.named_children[0], node.named_children[-1]):
+                    used.add((node.children[1].type, reader.type_of(operand).name))
+    return [
+        routine
+        for name, routines in program.routines.items()
+        if name.startswith("operator")
+        for routine in routines
+        if any((name.removeprefix("operator").strip(), p.type.name) in used for p in routine.parameters)
+    ]
+
+
 def depth_of(node: Node) -> int:
     """Return how deep the tree below a node is."""
     deepest, level = 0, [node]
@@ -78,6 +96,19 @@ def fence(program: Program, routines: list[Routine]) -> Node | None:
     for routine in routines:
         for call in calls_in(routine.body):
             if program.text(call).startswith(("__threadfence()", "__threadfence_system()")):
+                return call
+    return None
+
+
+def last_block(program: Program, routines: list[Routine]) -> Node | None:
+    """Return where blocks count themselves, so that the last one goes on with what all of them wrote."""
+    if fence(program, routines) is None:
+        return None
+    for routine in routines:
+        text = "".join(program.text(routine.body).split())
+        for call in calls_in(routine.body):
+            counted = re.match(r"atomic(?:Inc|Add)\s*\(", program.text(call))
+            if counted and re.search(r"==\(?gridDim|gridDim\.\w\*?[\w.*]*-1|==\w*(?:[bB]locks|BLOCKS)\w*-1", text):
                 return call
     return None
 

@@ -8,9 +8,9 @@ from tree_sitter import Node
 
 from translator.cuda_source import walk
 from translator.metal_writer import declarations
-from translator.metal_writer.early_return import check_function
 from translator.metal_writer.expressions import call_arguments
 from translator.metal_writer.flow import called, calls_in
+from translator.metal_writer.groups import group_size
 from translator.metal_writer.lines import mark
 from translator.metal_writer.names import FUNCTIONS, KEYWORDS, renamed
 from translator.metal_writer.passes import IN_FUNCTIONS, Pass, Rendered, SharedParameter
@@ -32,7 +32,6 @@ def write_function(shared: Pass, routine: Routine) -> None:
     renderer = FunctionRenderer(shared, routine, names)
     before = len(shared.findings)
     try:
-        check_function(shared.program, routine)
         text = renderer.whole(name)
     except Refused as refused:
         shared.refuse(refused.node, refused.reason, refused.advice)
@@ -73,7 +72,8 @@ class FunctionRenderer(Renderer):
         """Return the function's text."""
         node = self.routine.node
         pointers: list[str] = []
-        parameters = [parameter_text(self, parameter, pointers) for parameter in self.routine.parameters]
+        given = [parameter for parameter in self.routine.parameters if group_size(self.program, parameter) is None]
+        parameters = [parameter_text(self, parameter, pointers) for parameter in given]
         body = self.render(self.routine.body)
         parameters += [
             IN_FUNCTIONS[a].split()[0] + " " + self.attribute(a) for a in IN_FUNCTIONS if a in self.attributes
@@ -215,7 +215,7 @@ def _is_cast(renderer: Renderer, parameter: Variable) -> bool:
         if node.type == "call_expression" and "_cast" in renderer.text(node.child_by_field_name("function") or node):
             target = next(iter(call_arguments(node)), None)
         if node.type == "call_expression" and renderer.text(node).startswith("__pipeline_memcpy_async"):
-            target = call_arguments(node)[1]
+            target = next(iter(call_arguments(node)[1:]), None)
         if target is not None and renderer.reader.origins_of(target) & parameter.origins:
             return True
     return False

@@ -41,8 +41,10 @@ class Split:
     chosen: bool = False
 
 
-def split_array(name: str, accesses: list[Access], dependence: Dependence) -> Split:
+def split_array(name: str, accesses: list[Access], dependence: Dependence, partly: bool = False) -> Split:
     """Say how one array can be split; raise `Refused` where that isn't known.
+
+    ``partly``: the kernel isn't known to write the array's first element, its last, and those between.
 
     Where the text doesn't show which value a read means, flags tell it when the kernel runs: without races, what has
     been written before is what its own thread wrote, or another one of the block before a barrier.
@@ -80,12 +82,19 @@ def split_array(name: str, accesses: list[Access], dependence: Dependence) -> Sp
                           f"{call.node.start_point[0] + 1}", _ADVICE)  # fmt: skip
     for write in writes:
         copies = keep_unwritten(write, writes, dependence)
-        split.flagged |= copies is None
+        split.flagged |= copies is None or (partly and not _keep_the_rest(copies))
         for copy in copies or ():
             split.copies.setdefault(copy.statement.id, []).append(copy)
     if split.flagged:
         split.copies.clear()
     return split
+
+
+def _keep_the_rest(copies: list[Copy]) -> bool:
+    """Whether copies keep what conditions on the element leave out: none but ``i < n`` stands around a copy."""
+    plain = ("identifier", "number_literal", "field_expression")
+    sides = [side for copy in copies for bound in copy.bounds for side in bound.named_children]
+    return bool(copies) and all(side.type in plain for side in sides)
 
 
 def _assignment(node: Node) -> Node:

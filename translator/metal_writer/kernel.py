@@ -14,7 +14,9 @@ from translator.metal_writer.constants import integer
 from translator.metal_writer.coverage import Copy
 from translator.metal_writer.dependence import Dependence
 from translator.metal_writer.early_return import CHOOSE, GUARD, LEAVE, plan_guards
+from translator.metal_writer.expressions import Expressions
 from translator.metal_writer.functions import comment_before, hoisted, write_function
+from translator.metal_writer.groups import tile_reduction
 from translator.metal_writer.idioms import IDIOMS
 from translator.metal_writer.items import write_item
 from translator.metal_writer.lines import split_marks, unmark
@@ -144,7 +146,10 @@ def _body(renderer: KernelRenderer, kernel: Routine) -> str:
     return _dedented(text)
 
 
-def _replacement(renderer: KernelRenderer, action: str, flag: str, several: bool, first: bool):  # type: ignore[no-untyped-def]
+Write = Callable[[Node], str]
+
+
+def _replacement(renderer: KernelRenderer, action: str, flag: str, several: bool, first: bool) -> Write:
     def leave(node: Node) -> str:
         condition = node.child_by_field_name("condition")
         then = node.child_by_field_name("consequence")
@@ -251,7 +256,7 @@ def _check_memory(renderer: KernelRenderer, kernel: Routine) -> None:
                       "make the tiles smaller, or hold one of them in registers")  # fmt: skip
 
 
-def _local_constants(routine: Routine, reader) -> dict[str, str]:  # type: ignore[no-untyped-def]
+def _local_constants(routine: Routine, reader: Expressions) -> dict[str, str]:
     return {v.name: reader.text(v.value) for v in routine.all_variables() if v.type.const and v.value is not None}
 
 
@@ -285,6 +290,7 @@ def _header(shared: Pass) -> str:
             short.append(text)
     parts += ["\n".join(short)] if short else []
     parts += [text for name, text in IDIOMS.items() if name in shared.idioms]
+    parts += [tile_reduction(name) for name in sorted(shared.idioms) if name.startswith("tile_")]
     parts += [rendered.text for rendered in shared.functions.values()]
     return "\n\n".join(parts)
 

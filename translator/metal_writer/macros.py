@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tree_sitter import Node
@@ -123,7 +123,7 @@ def _expand(text: str, macros: dict[str, Macro], words: re.Pattern[str]) -> str:
                 at = match.end()
                 continue
             given: dict[str, str] = dict(zip(parameters, arguments, strict=True))
-            value = _WORD.sub(lambda m: given.get(m.group(), m.group()), value)  # noqa: B023
+            value = _with_arguments(value, given)
         if match.group() in _WORD.findall(value):
             at = match.end()
             continue
@@ -131,6 +131,10 @@ def _expand(text: str, macros: dict[str, Macro], words: re.Pattern[str]) -> str:
         text = text[: match.start()] + " ".join(value.split()) + "\n" * lines + text[end:]
         at = match.start()
     return text
+
+
+def _with_arguments(value: str, given: Mapping[str, str]) -> str:
+    return _WORD.sub(lambda match: given.get(match.group(), match.group()), value)
 
 
 def _arguments(text: str, at: int) -> tuple[int, tuple[str, ...]]:

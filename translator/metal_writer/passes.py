@@ -89,6 +89,7 @@ class Pass:
     splits: dict[str, Split] = field(default_factory=dict)
     flags: dict[str, str] = field(default_factory=dict)
     scalars: dict[str, ScalarPlan] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
     barrier: str = "mem_flags::mem_threadgroup"
     used: dict[str, None] = field(default_factory=dict)
     idioms: set[str] = field(default_factory=set)

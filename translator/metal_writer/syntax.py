@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -69,10 +70,24 @@ def _number(renderer: Renderer, node: Node) -> str:
     text = renderer.source.text_of(node)
     lower = text.lower()
     if not lower.startswith("0x") and re.search(r"[.e]", lower) and not lower.endswith("f"):
+        _note_double(renderer, node, lower.rstrip("l"))
         text = (text.rstrip("lL") if lower.endswith("l") else text) + "f"
     elif re.search(r"ll", lower):
         text = re.sub(r"ll", "l", text, flags=re.IGNORECASE)
     return renderer.leaf(node, text)
+
+
+_FLT_MAX = 3.4e38
+
+
+def _note_double(renderer: Renderer, node: Node, text: str) -> None:
+    """Note the first constant of type double that makes arithmetic with floats one of doubles in CUDA."""
+    value = float(text)
+    inexact = value < _FLT_MAX and struct.unpack("f", struct.pack("f", value))[0] != value
+    if inexact and node.parent is not None and node.parent.type == "binary_expression":
+        note = "constants of type double are floats here; CUDA computes with doubles where they stand"
+        if not any(held.startswith(note) for held in renderer.shared.notes):
+            renderer.shared.notes.append(f"{note} ({text} in line {node.start_point[0] + 1}, for one)")
 
 
 def _identifier(renderer: Renderer, node: Node) -> str:

@@ -6,16 +6,34 @@ import re
 from dataclasses import dataclass, field, replace
 
 from translator.cuda_source import CudaSource, span_of
-from translator.launch_plan import ArrayArgument, ArrayPlan, LaunchPlan, LaunchStep, Role, ScalarArgument
+from translator.launch_plan import (
+    ArrayArgument,
+    ArrayPlan,
+    LaunchPlan,
+    LaunchStep,
+    Role,
+    ScalarArgument,
+    StructArgument,
+    plain_arguments,
+)
 from translator.metal_writer.accesses import ATOMIC, READ, UPDATE, Access, find_accesses
 from translator.metal_writer.binding import template_arguments
 from translator.metal_writer.chain import Uses, Versions, name_versions, named, step_arrays, writes
 from translator.metal_writer.constants import integer
 from translator.metal_writer.copies import copy_functions
 from translator.metal_writer.dependence import Dependence
+from translator.metal_writer.divergence import check_barriers
 from translator.metal_writer.expressions import Expressions, plain_name
 from translator.metal_writer.fills import Fill, fill_of
-from translator.metal_writer.flow import fence, follow_pointers, grid_barrier, reachable, spin_lock
+from translator.metal_writer.flow import (
+    fence,
+    follow_pointers,
+    grid_barrier,
+    last_block,
+    operators,
+    reachable,
+    spin_lock,
+)
 from translator.metal_writer.in_place import split_array
 from translator.metal_writer.kernel import write_kernel
 from translator.metal_writer.macros import expand_macros
@@ -23,6 +41,7 @@ from translator.metal_writer.names import renamed, reserved_words
 from translator.metal_writer.passes import ArrayUse, Finding, Pass
 from translator.metal_writer.program import Program, Routine, read_program
 from translator.metal_writer.refused import Refused
+from translator.metal_writer.struct_parameters import open_structs
 from translator.translation import NamedArray, Refusal, TranslatedPass, Translation
 
 MOST_THREADS = 1024
@@ -70,9 +89,12 @@ class _Work:
 
 def write_metal(source: CudaSource, plan: LaunchPlan) -> Translation:
     """Translate the launches of ``plan``; what can't be translated is among the refusals, never an exception."""
-    source = expand_macros(source)
-    work = _Work()
-    launches = [launch for step in plan.steps if (launch := _read(source, plan, step, work)) is not None]
+    opened = open_structs(expand_macros(source), plan)
+    source, plan, work = opened.source, opened.plan, _Work()
+    for kernel, refused in opened.refused:
+        work.refuse(kernel, Finding(refused.reason, refused.advice, span_of(refused.node)))
+    steps = [step for step in plan.steps if not any(isinstance(a, StructArgument) for a in step.arguments)]
+    launches = [launch for step in steps if (launch := _read(source, plan, step, work)) is not None]
     launches, fills = _without_fills(plan, launches)
     versions = name_versions(plan, [launch.uses for launch in launches])
     for fill in fills:
@@ -122,12 +144,17 @@ def _followed(program: Program, plan: LaunchPlan, step: LaunchStep, kernel: Rout
     if (loop := spin_lock(program, order)) is not None:
         raise Refused(loop, "a loop waits for other threads, which Metal doesn't promise to run",
                       "use an atomic operation, or a second kernel")  # fmt: skip
-    order += [r for routines in program.routines.values() for r in routines
-              if r.name.startswith("operator") and r not in order]  # fmt: skip
+    if (count := last_block(program, order)) is not None:
+        raise Refused(count, "the block that counts itself last adds up what the others have written",
+                      "make it two launches: one that writes each block's part, and one that adds up the parts; the "
+                      "counter and the fence then go")  # fmt: skip
     given = template_arguments(kernel, step, program.text)
     arrays = {array.name for array in plan.arrays}
     held = {name for name in arrays if name in program.items and program.items[name].kind == "memory"}
     readers = {routine: Expressions(program, routine, given if routine is kernel else {}, held) for routine in order}
+    for routine in operators(program, readers):
+        order.append(routine)
+        readers[routine] = Expressions(program, routine, {}, held)
     begin = {parameter: {("array", argument.array)}
              for parameter, argument in zip(kernel.parameters, step.arguments, strict=False)
              if isinstance(argument, ArrayArgument) and argument.array in arrays}  # fmt: skip
@@ -150,10 +177,12 @@ def _write(launch: _Launch, plan: LaunchPlan, versions: dict[str, Versions], wor
             arrays[argument.array] = ArrayUse(before.get(argument.array, "") or argument.array, "")
     work.versions |= {use.write: versions[array].plan for array, use in arrays.items() if use.write}
     shared = Pass(launch.program, arrays, launch.readers, scalars={s.name: s for s in plan.scalars})
+    shared.dtypes = {array.name: array.dtype for array in plan.arrays}
     kernel = launch.step.kernel
     combined: list[_Combined] = []
     try:
-        combined = _take_apart(launch, shared, before)
+        check_barriers(launch.readers)
+        combined = _take_apart(launch, shared, before, {array.name for array in plan.arrays if array.partly}, work)
         initial |= {0.0} if combined else set()
         if len(initial) > 1:
             raise Refused(launch.kernel.node, "two arrays of one kernel begin with different numbers",
@@ -204,7 +233,7 @@ class _Combined:
 
 def _inputs(shared: Pass, launch: _Launch, text: str) -> tuple[str, ...]:
     names: dict[str, None] = {}
-    for argument in launch.step.arguments:
+    for argument in plain_arguments(launch.step.arguments):
         if isinstance(argument, ArrayArgument):
             use = shared.arrays[argument.array]
             if use.read and use.read != use.write:
@@ -218,7 +247,9 @@ def _inputs(shared: Pass, launch: _Launch, text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name in words)
 
 
-def _take_apart(launch: _Launch, shared: Pass, before: dict[str, str]) -> list[_Combined]:
+def _take_apart(
+    launch: _Launch, shared: Pass, before: dict[str, str], partly: set[str], work: _Work
+) -> list[_Combined]:
     """Split the arrays that are changed in place; return those that a pass afterwards must put together."""
     combined = []
     dependence = Dependence(launch.readers[launch.kernel])
@@ -239,18 +270,20 @@ def _take_apart(launch: _Launch, shared: Pass, before: dict[str, str]) -> list[_
             if kinds != {ATOMIC} or not all(_adds(launch.readers[a.routine], a) for a in accesses):
                 raise Refused(accesses[0].node, f"'{name}' holds values before the launch and is changed by atomics",
                               "clear it before the launch and combine the two afterwards")  # fmt: skip
-            sums = f"{_program_name(name)}_sum"
+            sums = renamed(f"{_program_name(name)}_sum", {array.name for array in work.buffers})
             shared.arrays[name] = ArrayUse("", sums)
             combined.append(_Combined(name, held, use.write, ((sums, ""),), f"{held}[i] + {sums}[i]",
                                       "What the array held before, and what the atomics have added."))  # fmt: skip
             continue
-        split = split_array(name, accesses, dependence)
+        split = split_array(name, accesses, dependence, name in partly)
         shared.splits[name] = split
         talks |= bool(split.reads_of_output) or split.chosen
         reads = bool(kinds & {READ, UPDATE}) or bool(split.copies)
         output = use.write
         if split.flagged:
-            output, flags = f"{_program_name(name)}_new", f"{_program_name(name)}_written"
+            taken = {array.name for array in work.buffers}
+            output = renamed(f"{_program_name(name)}_new", taken)
+            flags = renamed(f"{_program_name(name)}_written", taken)
             shared.flags[name] = flags
             combined.append(_Combined(name, held, use.write, ((output, ""), (flags, "bool")),
                                       f"{flags}[i] ? {output}[i] : {held}[i]",

@@ -1,10 +1,10 @@
-"""Which helpers of a kernel are called from several places, and the words by which the runtime tells their calls apart.
+"""Which helpers' calls the runtime has to know, and the words by which it tells them apart.
 
-Lanes of a simdgroup that went different ways meet again by the place of an operation. A helper stands in one place
-however often it is called. So one that holds an operation, itself or through others, gets a parameter more, whose
-default is the place of the call, and notes it while it lasts (``ksr_call`` in runtime/abi.h). A helper that only
-touches memory does so in the checked mode, whose reports then say which call it was. Where nothing is ambiguous,
-nothing is added.
+Lanes of a simdgroup that went different ways meet again by the place of an operation, the earliest first. A helper
+stands in one place however often it is called, above all the code that calls it. So one that holds an operation, itself
+or through others, gets a parameter more, whose default is the place of the call, and notes it while it lasts
+(``ksr_call`` in runtime/abi.h). A helper that only touches memory does so in the checked mode, whose reports then say
+which call it was. Where nothing is ambiguous, nothing is added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from search.devices.simulator.functions import Function, closing_angle, declaration_begin, functions_in, parameter_count
+from search.devices.simulator.functions import Function, closing_angle, declaration_begin, functions_in, parameter_types
 from search.devices.simulator.tokens import Token, following, pairs, preceding, tokenize
 
 _OPERATION = re.compile(
@@ -63,7 +63,11 @@ def calls_of(header: str, source: str) -> Calls:
             if not _is_call(tokens, index):
                 otherwise.add(token.text)
             calls[token.text] += 2 if token.directive else 1
-    ambiguous = {name for name in named if calls[name] > 1} - otherwise
+    within = _placed_within(texts, found, operating)
+    anywhere = sum(calls[name] for name in operating & named) + sum(_operations(tokens) for tokens in texts)
+    # Called once, a helper is out of order among operations elsewhere: it stands above the code that calls it.
+    elsewhere = {name for name in operating & named if calls[name] == 1 and anywhere > within[name] + 1}
+    ambiguous = ({name for name in named if calls[name] > 1} | elsewhere) - otherwise
     for tokens, functions in zip(texts, found, strict=True):
         ambiguous -= {function.name for function in functions if _cannot_note(tokens, function)}
     touching = {
@@ -74,7 +78,7 @@ def calls_of(header: str, source: str) -> Calls:
     }
     noted = frozenset(ambiguous & operating)
     shapes = {
-        (function.name, parameter_count(tokens, function), any(tokens[at].text == "=" for at in function.parameters))
+        (function.name, parameter_types(tokens, function), any(tokens[at].text == "=" for at in function.parameters))
         for tokens, functions in zip(texts, found, strict=True)
         for function in functions
     }
@@ -86,7 +90,7 @@ def calls_of(header: str, source: str) -> Calls:
 def note_calls(tokens: list[Token], calls: Calls) -> None:
     """Write into ``tokens`` what notes the calls of the helpers in ``calls``, and of lambdas that hold operations."""
     outer = _outer_calls(tokens, calls)
-    defaults: set[tuple[str, int]] = set()
+    defaults: set[tuple[str, tuple[str, ...]]] = set()
     for function in functions_in(tokens):
         begin, end = "", ""
         if function.name in calls.traced:
@@ -95,16 +99,16 @@ def note_calls(tokens: list[Token], calls: Calls) -> None:
             continue
         if not function.name and _cannot_note(tokens, function):
             continue
-        signature = (function.name, parameter_count(tokens, function))
+        signature = (function.name, parameter_types(tokens, function))
         again = function.special or (function.name != "" and signature in defaults)
         defaults.add(signature)
         declared = "ksr_called ksr_at" if again else "KSR_CALLED"
         if function.opened < 0:
             tokens[function.closed].text += f" ({declared})"
         else:
-            if signature[1] == 1 and tokens[following(tokens, function.opened)].text == "void":
+            if signature[1] == ("void",):
                 tokens[following(tokens, function.opened)].text = ""
-                signature = (function.name, 0)
+                signature = (function.name, ())
             comma = ", " if signature[1] else ""
             tokens[function.closed].text = f"{begin}{comma}{declared}{end})"
         if function.body >= 0:
@@ -136,6 +140,21 @@ def _place(tokens: list[Token], outer: dict[int, bool]) -> None:
             token.text = f", {f'ksr_called({place})' if outer[index] else place})"
         _, newline, after = token.text.rpartition("\n")
         column = len(after) + 1 if newline else column + len(after)
+
+
+def _operations(tokens: list[Token], begin: int = 0, end: int | None = None) -> int:
+    return sum(_OPERATION.fullmatch(token.text) is not None for token in tokens[begin:end])
+
+
+def _placed_within(texts: list[list[Token]], found: list[list[Function]], operating: frozenset[str]) -> Counter[str]:
+    """Return how many operations, and calls of what holds some, stand in each function."""
+    counts: Counter[str] = Counter()
+    for tokens, functions in zip(texts, found, strict=True):
+        for function in functions:
+            if function.body >= 0:
+                words = _names(tokens, function.body, function.end)
+                counts[function.name] += sum(word in operating for word in words)
+    return counts
 
 
 def _takes_place(name: str) -> bool:

@@ -11,6 +11,8 @@ _NO_TYPE = frozenset(
     {"return", "else", "do", "case", "constexpr", "if", "while", "for", "switch", "sizeof", "requires"}
 )
 _SIGNS_OF_TYPES = frozenset({"::", "<", ">", ",", "*", "&"})
+_QUALIFIERS = frozenset({"const", "volatile", "device", "constant", "thread", "threadgroup", "struct"})
+_WORDS_OF_TYPES = frozenset({"bool", "char", "short", "int", "long", "float", "unsigned", "signed"})
 _LONGEST_TYPE = 24  # tokens of a type after ``->``
 
 
@@ -35,15 +37,34 @@ class Function:
         return range(self.opened, self.closed) if self.opened >= 0 else range(0)
 
 
-def parameter_count(tokens: list[Token], function: Function) -> int:
-    """Return how many parameters are declared."""
+def parameter_types(tokens: list[Token], function: Function) -> tuple[str, ...]:
+    """Return the type of each parameter as it is written, without names and defaults: what tells overloads apart."""
     if function.opened < 0 or following(tokens, function.opened) == function.closed:
-        return 0
-    depth, count = 0, 1
-    for at in range(function.opened + 1, function.closed):
-        depth += (tokens[at].text in ("(", "[", "{", "<")) - (tokens[at].text in (")", "]", "}", ">"))
-        count += tokens[at].text == "," and depth == 0
-    return count
+        return ()
+    depth = 0
+    words: list[list[Token]] = [[]]
+    for token in tokens[function.opened + 1 : function.closed]:
+        depth += (token.text in ("(", "[", "{", "<")) - (token.text in (")", "]", "}", ">"))
+        if token.text == "," and depth == 0:
+            words.append([])
+        elif not token.blank:
+            words[-1].append(token)
+    return tuple(" ".join(_type_of(parameter)) for parameter in words)
+
+
+def _type_of(parameter: list[Token]) -> list[str]:
+    """Return the words of a parameter up to its default, without its name where it has one."""
+    texts = [token.text for token in parameter]
+    end = texts.index("=") if "=" in texts else len(texts)
+    begin = end - 1
+    while begin > 0 and parameter[begin].kind != "name":
+        begin -= 1  # an array's extent
+    named = parameter[begin].kind == "name" and texts[begin] not in _WORDS_OF_TYPES and _is_type(parameter[:begin])
+    return texts[:begin] + texts[begin + 1 : end] if named else texts[:end]
+
+
+def _is_type(words: list[Token]) -> bool:
+    return any(word.text == ">" or (word.kind == "name" and word.text not in _QUALIFIERS) for word in words)
 
 
 def functions_in(tokens: list[Token]) -> list[Function]:

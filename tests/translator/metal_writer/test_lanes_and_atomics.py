@@ -183,5 +183,5 @@ __global__ void k(const float* x, float* part, float* y, unsigned* done) {
     lock = "__global__ void k(int* lock, float* y) { while (atomicCAS(lock, 0, 1)) {} y[0] += 1; atomicExch(lock, 0); }"
     arrays = {"x": "in float32 n", "part": "scratch float32 n", "y": "zeroed out float32 1",
               "done": "zeroed scratch uint32 1", "lock": "zeroed scratch int32 1"}  # fmt: skip
-    assert "second kernel" in refusals(last, plan([launch("k", "n", "1", "x, part, y, done")], arrays))[0]
+    assert "make it two launches" in refusals(last, plan([launch("k", "n", "1", "x, part, y, done")], arrays))[0]
     assert "waits for other threads" in refusals(lock, plan([launch("k", "n", "1", "lock, y")], arrays))[0]

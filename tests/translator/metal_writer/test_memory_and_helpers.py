@@ -215,3 +215,19 @@ __global__ void k(const float* x, float* y) {
     assert "inline void exchange_threadgroup(threadgroup T& a, threadgroup T& b)" in header
     x = np.arange(32, dtype=np.float32)
     np.testing.assert_array_equal(run(made, {"x": x}, n=1)["y"], x[::-1] + 5)
+
+
+def test_operators_on_vectors_are_metals_own_where_they_mean_the_same(run: Runner) -> None:
+    source = """\
+__device__ float4 operator*(float s, float4 v) { return make_float4(s * v.x, s * v.y, s * v.z, s * v.w); }
+__device__ float4 operator/(float4 a, float4 b) { return make_float4(a.x / b.w, a.y, a.z, a.w); }
+__global__ void k(const float4* x, float4* y) { y[threadIdx.x] = 2.f * x[threadIdx.x]; }
+"""
+    arrays = {"x": "in float32 8", "y": "out float32 8"}
+    made = translate(source, plan([launch("k", "1", "2", "x, y")], arrays))
+    assert made.passes[0].header == ""
+    assert "const device float4* x_ = reinterpret_cast<const device float4*>(x);" in made.passes[0].source
+    x = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(run(made, {"x": x}, n=1)["y"], 2 * x)
+    wrong = source.replace("2.f * x[threadIdx.x]", "x[0] / x[1]")
+    assert "not componentwise" in refusals(wrong, plan([launch("k", "1", "2", "x, y")], arrays))[0]

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from tests.translator.metal_writer.conftest import Runner, launch, plan, refusals, translate
+from translator.cuda_source import parse_cuda
+from translator.launches import answered_plan
+from translator.metal_writer import write_metal
 
 
 def test_threads_that_return_before_a_barrier_stay_for_it(run: Runner) -> None:
@@ -178,3 +181,22 @@ __global__ void least(const int* x, int* y, int n) { int i = threadIdx.x; if (i 
     made = translate(source, plan(steps, {"x": "in int32 n", "y": "out int32 2"}))
     assert [(step.name, step.init_value) for step in made.passes] == [("least", 1000.0)]
     assert list(run(made, {"x": np.array([7, 4, 9, 6], np.int32)}, n=4)["y"]) == [4, 7]
+
+
+def test_elements_that_a_bound_leaves_out_stay_as_they_were(run: Runner) -> None:
+    source = parse_cuda(
+        "__global__ void k(float* x, int n) {\n"
+        "  int i = blockIdx.x * 32 + threadIdx.x;\n"
+        "  if (i < n - 1) x[i] += 1.f;\n"
+        "}\n"
+        "void run(int n) {\n"
+        "  float* x; cudaMalloc(&x, n * sizeof(float));\n"
+        "  cudaMemcpy(x, from, n * sizeof(float), cudaMemcpyHostToDevice);\n"
+        "  k<<<(n + 31) / 32, 32>>>(x, n);\n"
+        "  cudaMemcpy(from, x, n * sizeof(float), cudaMemcpyDeviceToHost);\n"
+        "}\n",
+        "k.cu",
+    )
+    made = write_metal(source, answered_plan(source, "k", {"value.n": "n"}))
+    x = np.arange(40, dtype=np.float32)
+    np.testing.assert_array_equal(run(made, {"x": x}, n=40)["x_out"], x + (np.arange(40) < 39))

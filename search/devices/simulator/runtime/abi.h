@@ -54,6 +54,7 @@ struct ksr_simdgroup {
     ksr_u64 sites[KSR_SIMD_WIDTH];
     ksr_combine combine[KSR_SIMD_WIDTH];
     ksr_u32 operand[KSR_SIMD_WIDTH];
+    // A slot a lane, whatever its type: lanes that wait in different operations bring values of different sizes.
     alignas(64) ksr_u8 value[KSR_SIMD_WIDTH * KSR_SLOT_BYTES];
     alignas(64) ksr_u8 result[KSR_SIMD_WIDTH * KSR_SLOT_BYTES];
 };
@@ -288,7 +289,7 @@ KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u
     ksr_simdgroup* group = worker->simdgroup;
     ksr_u32 lane = worker->lane, bit = 1u << lane;
     KSR_AFTER_CALLS(site, group->path[lane]);
-    reinterpret_cast<T*>(group->value)[lane] = value;
+    *reinterpret_cast<T*>(group->value + lane * KSR_SLOT_BYTES) = value;
     group->operand[lane] = operand;
     ksr_u32 pending = group->pending | bit, runnable = group->runnable & ~bit;
 #if defined(KSR_COUNTED) || defined(KSR_CHECKED)  // the scheduler sees every operation, and where each lane stands

@@ -282,7 +282,6 @@ void ksr_watch_arrays(const Job& job, const Pass& pass, ksr_u32 number, ksr_u32 
     for (ksr_u32 i = 0; i < pass.buffers; ++i) {
         const Array& array = job.array[pass.buffer[i]];
         ksr_address begin = reinterpret_cast<ksr_address>(array.at);
-        if (array.constant) continue;
         ksr_watched& watched = arrays[array_count++];
         watched = {begin, array.bytes, pass.buffer[i], nullptr};
         if (array.writable) watched.cells = cells_for((array.bytes >> element_bits) + 1);

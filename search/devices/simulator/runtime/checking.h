@@ -32,7 +32,7 @@ struct ksr_watched {
 };
 
 constexpr ksr_u32 KSR_MOST_DECLARED = 64;
-constexpr ksr_u32 KSR_WINDOW_BITS = 29;  // narrower than the guard between arrays: a window sees at most one
+constexpr ksr_u32 KSR_WINDOW_BITS = 36;  // narrower than the guard between arrays: a window sees at most one
 constexpr ksr_u32 KSR_WINDOWS = 4096;
 
 // How the lanes of one simdgroup have met since the barrier.

@@ -19,6 +19,8 @@ constexpr int kFaulted = 3;
 
 ksr_u32 faults;
 
+constexpr int kBadAddress = 4;
+
 // 1 for a read, 2 for a write, 3 for an instruction, 0 where the machine doesn't say.
 int access_of(const void* context) {
 #if defined(__linux__) && defined(__x86_64__)
@@ -43,6 +45,8 @@ void on_memory_fault(int, siginfo_t* info, void* context) {
             fault(kThreadgroupOverrun, ksr_i64(address - worker->threadgroup_begin));
         }
     }
+    // An address that the processor would not even look up: of a vector that lies across, or of nothing.
+    if (!address) fault(kOutsideEverything, 0, 0, kBadAddress);
     ksr_u32 nearest = 0;
     ksr_u64 least = ~0ull;
     for (ksr_u32 i = 0; i < job.arrays; ++i) {
@@ -53,7 +57,7 @@ void on_memory_fault(int, siginfo_t* info, void* context) {
             nearest = i;
         }
     }
-    if (least > kArrayGuard * 64) fault(kOutsideEverything, 0, 0, access_of(context));
+    if (least > kArrayGuard) fault(kOutsideEverything, 0, 0, access_of(context));
     ksr_i64 byte = ksr_i64(address - reinterpret_cast<ksr_address>(job.array[nearest].at));
     fault(kOutOfBounds, nearest, byte, access_of(context));
 }

@@ -20,9 +20,10 @@ extern const ksr_runtime runtime;  // mathematics.cc
 void catch_faults();
 void use_signal_stack();
 
-// Addresses that stay unmapped between two arrays.
-constexpr ksr_u64 kArrayGuard = ksr_u64(1) << 30;
+// Addresses that stay unmapped between two arrays: a 32-bit index of a float4 that went below zero stays within.
+constexpr ksr_u64 kArrayGuard = ksr_u64(1) << 37;
 
-// Maps the arrays that are (or are not) constant, each with wide guards of unmapped addresses. Returns the range.
-void map_arrays(int file, bool constant, ksr_address* begin, ksr_address* end);
+// Maps the arrays, the constant ones last, each with wide guards of unmapped addresses. Returns the range that is
+// watched: all in checked mode, else that of device memory.
+void map_arrays(int file, ksr_address* begin, ksr_address* end);
 ksr_u64 to_page(ksr_u64 bytes);

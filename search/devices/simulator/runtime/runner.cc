@@ -138,9 +138,8 @@ int main(int, char** arguments) {
     report->state = kRunning;
     limit_process();
     catch_faults();
-    ksr_address begin, end, constant_begin, constant_end;
-    map_arrays(file, false, &begin, &end);
-    map_arrays(file, true, &constant_begin, &constant_end);
+    ksr_address begin, end;
+    map_arrays(file, &begin, &end);
     static Kernel kernels[kMaxPasses];
     for (ksr_u32 i = 0; i < job.passes; ++i) {
         report->pass = i;

@@ -152,3 +152,12 @@ def test_a_block_that_is_no_multiple_of_a_warp_has_a_short_last_warp(cuda):
     )
     got = cuda.run(text, cuda.launch("k", 1, 45, "out"), outputs={"out": (45, "uint32")})["out"]
     np.testing.assert_array_equal(got, np.where(np.arange(45) < 32, 2**32 - 1 - 32, 2**13 - 1 - 13))
+
+
+def test_lanes_that_wait_in_different_operations_keep_their_own_values(lanes):
+    body = """
+  double wide = t;
+  if (t < 16) out[t] = __shfl_xor_sync(0x0000ffffu, wide, 1);
+  else out[t] = __shfl_xor_sync(0xffff0000u, t, 1) + __shfl_xor_sync(0xffff0000u, 100 * t, 2);
+"""
+    np.testing.assert_array_equal(lanes(body), np.where(LANES < 16, LANES ^ 1, (LANES ^ 1) + 100 * (LANES ^ 2)))

@@ -50,6 +50,10 @@ REDUCE = "float reduce(float x) {\n    return simd_sum(x);\n}\n"
             "out[lane] = lane < 16 ? reduce<float, 4>(1) : reduce<float, 4>(100);",
         ),
         (
+            "float reduce(int x) { return simd_sum(float(x)); }\nfloat reduce(float x) { return simd_sum(x); }\n",
+            "out[lane] = lane < 16 ? reduce(1) : reduce(100.0f);",
+        ),
+        (
             "float reduce(float x);\nfloat outer(float x) { return reduce(x); }\nfloat reduce(float x) {"
             " return simd_sum(x); }\n",
             "out[lane] = lane < 16 ? reduce(1) : outer(100);",
@@ -101,6 +105,17 @@ def test_the_earliest_call_goes_first_whatever_line_its_operation_has(bench):
     out[lane] = late(1) + a + (lane > 32 ? early(1) + late(1) : 0);
     """
     assert bench.run(LANE + source, header=header, **LAUNCH)["out"].tolist() == [40] * 8 + [32] * 24
+
+
+def test_a_helper_that_is_called_once_waits_for_those_that_come_from_another_branch(bench):
+    # 16 lanes have 16, the others 31, and all add up: 16 * 16 + 16 * 31.
+    source = """
+    float a;
+    if (lane < 16) a = simd_sum(1.0f);
+    else a = simd_max(float(lane));
+    out[lane] = reduce(a);
+    """
+    assert bench.run(LANE + source, header=REDUCE, **LAUNCH)["out"].tolist() == [752] * 32
 
 
 def test_a_barrier_in_a_helper_is_another_with_each_call(bench):

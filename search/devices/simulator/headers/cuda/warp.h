@@ -42,7 +42,7 @@ template <class T> KSR_UNCOUNTED void exchange(ksr_simdgroup* group, ksr_u32 act
 KSR_UNCOUNTED inline void ballot_named(ksr_simdgroup* group, ksr_u32 active) {
     KSR_COUNT(shuffles, 1);
     expect_named<uint>(group, active);
-    const masked<uint>* value = values<masked<uint>>(group);
+    const slots<masked<uint>> value = values<masked<uint>>(group);
     uint votes = 0;
     for (uint rest = active; rest; rest &= rest - 1) {
         uint lane = uint(__builtin_ctz(rest));
@@ -58,7 +58,7 @@ KSR_UNCOUNTED inline void ballot_named(ksr_simdgroup* group, ksr_u32 active) {
 KSR_UNCOUNTED inline void match_named(ksr_simdgroup* group, ksr_u32 active) {
     KSR_COUNT(shuffles, 1);
     expect_named<ksr_u64>(group, active);
-    const masked<ksr_u64>* value = values<masked<ksr_u64>>(group);
+    const slots<masked<ksr_u64>> value = values<masked<ksr_u64>>(group);
     for (uint rest = active; rest; rest &= rest - 1) {
         uint lane = uint(__builtin_ctz(rest)), same = 0;
         for (uint others = active & value[lane].mask; others; others &= others - 1) {
@@ -72,7 +72,7 @@ KSR_UNCOUNTED inline void match_named(ksr_simdgroup* group, ksr_u32 active) {
 template <class T, class Op> KSR_UNCOUNTED void reduce_named(ksr_simdgroup* group, ksr_u32 active) {
     KSR_COUNT(reductions, 1);
     expect_named<T>(group, active);
-    const masked<T>* value = values<masked<T>>(group);
+    const slots<masked<T>> value = values<masked<T>>(group);
     for (uint rest = active; rest; rest &= rest - 1) {
         uint lane = uint(__builtin_ctz(rest));
         T result = value[lane].value;

@@ -4,11 +4,13 @@
 namespace ksr {
 template <class T> constexpr bool atomic_type =
     __is_same(T, int) || __is_same(T, uint) || __is_same(T, float) || __is_same(T, bool) || __is_same(T, ulong);
+template <class T> concept whole = __is_same(T, int) || __is_same(T, uint);
+template <class T> concept counted = whole<T> || __is_same(T, float);
 }
 
 namespace metal {
 
-enum memory_order { memory_order_relaxed = 0, memory_order_acquire = 2, memory_order_release = 3, memory_order_acq_rel = 4, memory_order_seq_cst = 5 };
+enum memory_order { memory_order_relaxed = 0, memory_order_seq_cst = 5 };  // others are refused (refused.py)
 
 template <class T> struct atomic {
     static_assert(ksr::atomic_type<T>, "Metal's atomics hold int, uint, float, bool or ulong");
@@ -77,18 +79,25 @@ template <class T> KSR_INLINE void atomic_store_explicit(volatile atomic<T>* obj
 template <class T> KSR_INLINE T atomic_exchange_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_IN_LINE) {
     return ksr::update(object, [value](T) { return value; }, ksr_line);
 }
-#define KSR_FETCH(name, expression)                                                                                    \
-    template <class T> KSR_INLINE T atomic_fetch_##name##_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_IN_LINE) { \
+// What Metal has of each type: all are stored, exchanged and compared; a float is added to as well; a ulong has its own two.
+#define KSR_FETCH(name, Type, expression)                                                                              \
+    template <ksr::Type T> KSR_INLINE T atomic_fetch_##name##_explicit(volatile atomic<T>* object, typename ksr::same<T>::type value, memory_order, KSR_IN_LINE) { \
         return ksr::update(object, [value](T was) { return T(expression); }, ksr_line);                                          \
     }
-KSR_FETCH(add, was + value)
-KSR_FETCH(sub, was - value)
-KSR_FETCH(min, value < was ? value : was)
-KSR_FETCH(max, was < value ? value : was)
-KSR_FETCH(and, was & value)
-KSR_FETCH(or, was | value)
-KSR_FETCH(xor, was ^ value)
+KSR_FETCH(add, counted, was + value)
+KSR_FETCH(sub, counted, was - value)
+KSR_FETCH(min, whole, value < was ? value : was)
+KSR_FETCH(max, whole, was < value ? value : was)
+KSR_FETCH(and, whole, was & value)
+KSR_FETCH(or, whole, was | value)
+KSR_FETCH(xor, whole, was ^ value)
 #undef KSR_FETCH
+KSR_INLINE void atomic_min_explicit(volatile atomic<ulong>* object, ulong value, memory_order, KSR_IN_LINE) {
+    ksr::update(object, [value](ulong was) { return value < was ? value : was; }, ksr_line);
+}
+KSR_INLINE void atomic_max_explicit(volatile atomic<ulong>* object, ulong value, memory_order, KSR_IN_LINE) {
+    ksr::update(object, [value](ulong was) { return was < value ? value : was; }, ksr_line);
+}
 template <class T>
 KSR_INLINE bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object, T* expected, typename ksr::same<T>::type value, memory_order, memory_order, KSR_IN_LINE) {
     typedef typename ksr::word<sizeof(T)>::type bits;

@@ -39,7 +39,11 @@ constexpr ksr_u64 site(ksr_u64 place, kind what) { return place | what; }
 constexpr uint kLanes = KSR_SIMD_WIDTH;
 constexpr uint kQuad = 4;
 
-template <class T> KSR_INLINE T* values(ksr_simdgroup* group) { return reinterpret_cast<T*>(group->value); }
+template <class T> struct slots {
+    ksr_u8* begin;
+    KSR_INLINE T& operator[](uint lane) const { return *reinterpret_cast<T*>(begin + lane * KSR_SLOT_BYTES); }
+};
+template <class T> KSR_INLINE slots<T> values(ksr_simdgroup* group) { return {group->value}; }
 template <class T> KSR_INLINE T* results(ksr_simdgroup* group) { return reinterpret_cast<T*>(group->result); }
 
 template <class T> struct add { KSR_INLINE static T of(T a, T b) { return T(a + b); } static constexpr T start() { return T(0); } };
@@ -57,7 +61,7 @@ template <> struct combined_as<bfloat> { typedef float type; };
 template <class T, class Op, uint Width> KSR_UNCOUNTED void reduce(ksr_simdgroup* group, ksr_u32 active) {
     if constexpr (Width == kLanes) KSR_COUNT(reductions, 1);
     else KSR_COUNT(shuffles, 2);
-    const T* value = values<T>(group);
+    const slots<T> value = values<T>(group);
     T* result = results<T>(group);
     if (active == ~0u) {
         T tree[kLanes];

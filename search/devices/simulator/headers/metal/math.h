@@ -45,6 +45,20 @@
 #define M_LOG2E_H half(M_LOG2E_F)
 #define M_LN2_H half(M_LN2_F)
 
+namespace ksr {
+
+// Of three operands the type of the first that is a vector; mixed: some are scalars, which take that type.
+template <class A, class B, class C> struct vector_among { typedef A type; };
+template <scalar A, vector B, class C> struct vector_among<A, B, C> { typedef B type; };
+template <scalar A, scalar B, class C> struct vector_among<A, B, C> { typedef C type; };
+template <class A, class B, class C> concept mixed =
+    (scalar<A> || scalar<B> || scalar<C>) && (vector<A> || vector<B> || vector<C>) &&
+    (scalar<A> || __is_same(A, typename vector_among<A, B, C>::type)) &&
+    (scalar<B> || __is_same(B, typename vector_among<A, B, C>::type)) &&
+    (scalar<C> || __is_same(C, typename vector_among<A, B, C>::type));
+
+}  // namespace ksr
+
 // The overloads of one function for half, bfloat and vectors, from that for float.
 #define KSR_WIDEN_1(name)                                                                                              \
     KSR_INLINE half name(half x) { return half(name(float(x))); }                                                      \
@@ -69,6 +83,11 @@
 #define KSR_VECTOR_3(name)                                                                                             \
     template <class T, int N> KSR_INLINE vec<T, N> name(vec<T, N> a, vec<T, N> b, vec<T, N> c) {                       \
         return ksr::map<T>([](T x, T y, T z) { return name(x, y, z); }, a, b, c);                                      \
+    }                                                                                                                  \
+    template <class A, class B, class C> requires ksr::mixed<A, B, C>                                                  \
+    KSR_INLINE auto name(A a, B b, C c) {                                                                              \
+        typedef typename ksr::vector_among<A, B, C>::type V;                                                           \
+        return name(V(a), V(b), V(c));                                                                                 \
     }
 #define KSR_WIDEN_3(name)                                                                                              \
     KSR_INLINE half name(half x, half y, half z) { return half(name(float(x), float(y), float(z))); }                  \
@@ -126,6 +145,7 @@ KSR_PLAIN_1(fabs, __builtin_fabsf(x))
 KSR_PLAIN_1(fract, __builtin_fminf(x - __builtin_floorf(x), 0.99999994f))
 KSR_PLAIN_1(sinpi, sin(M_PI_F * x))
 KSR_PLAIN_1(cospi, cos(M_PI_F * x))
+KSR_PLAIN_1(tanpi, tan(M_PI_F * x))
 KSR_PLAIN_1(sign, (x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x == x ? x : 0.0f))
 KSR_PLAIN_1(saturate, (x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f))
 
@@ -197,19 +217,16 @@ KSR_VECTOR_2(min)
 template <class T> constexpr T max3(T a, T b, T c) { return max(a, max(b, c)); }
 template <class T> constexpr T min3(T a, T b, T c) { return min(a, min(b, c)); }
 template <class T> constexpr T median3(T a, T b, T c) { return max(min(a, b), min(max(a, b), c)); }
+template <class T> constexpr T fmax3(T a, T b, T c) { return max3(a, b, c); }
+template <class T> constexpr T fmin3(T a, T b, T c) { return min3(a, b, c); }
+template <class T> constexpr T fmedian3(T a, T b, T c) { return median3(a, b, c); }
 
 KSR_INLINE float clamp(float x, float low, float high) { return fmin(fmax(x, low), high); }
 KSR_INLINE half clamp(half x, half low, half high) { return fmin(fmax(x, low), high); }
 KSR_INLINE bfloat clamp(bfloat x, bfloat low, bfloat high) { return fmin(fmax(x, low), high); }
 KSR_VECTOR_3(clamp)
-template <class T, int N, ksr::scalar S> KSR_INLINE vec<T, N> clamp(vec<T, N> v, S low, S high) {
-    return clamp(v, vec<T, N>(low), vec<T, N>(high));
-}
 KSR_INLINE float mix(float x, float y, float a) { return x + (y - x) * a; }
 KSR_WIDEN_3(mix)
-template <class T, int N, ksr::scalar S> KSR_INLINE vec<T, N> mix(vec<T, N> x, vec<T, N> y, S a) {
-    return mix(x, y, vec<T, N>(a));
-}
 KSR_INLINE float smoothstep(float low, float high, float x) {
     float t = saturate((x - low) / (high - low));
     return t * t * (3.0f - 2.0f * t);
@@ -232,9 +249,23 @@ KSR_INLINE bfloat fma(bfloat x, bfloat y, bfloat z) { return bfloat(__builtin_fm
 KSR_VECTOR_3(fma)
 KSR_INLINE float mad(float x, float y, float z) { return fma(x, y, z); }
 
+KSR_INLINE float nextafter(float x, float y) {
+    if (x != x || y != y) return x + y;
+    if (x == y) return y;
+    if (x == 0.0f) return copysign(__builtin_bit_cast(float, 1u), y);
+    uint bits = __builtin_bit_cast(uint, x);
+    return __builtin_bit_cast(float, (x < y) == (x > 0.0f) ? bits + 1 : bits - 1);
+}
+template <int N> KSR_INLINE vec<float, N> nextafter(vec<float, N> x, vec<float, N> y) {
+    return ksr::map<float>([](float a, float b) { return nextafter(a, b); }, x, y);
+}
 KSR_INLINE float ldexp(float x, int k) { return ksr_here()->runtime->ldexp(x, k); }
 KSR_INLINE half ldexp(half x, int k) { return half(ldexp(float(x), k)); }
+template <class T, int N> KSR_INLINE vec<T, N> ldexp(vec<T, N> x, vec<int, N> k) {
+    return ksr::map<T>([](T a, int b) { return ldexp(a, b); }, x, k);
+}
 KSR_INLINE float frexp(float x, int& exponent) { return ksr_here()->runtime->frexp(x, &exponent); }
+KSR_INLINE half frexp(half x, int& exponent) { return half(frexp(float(x), exponent)); }
 KSR_INLINE float modf(float x, float& whole) {
     whole = trunc(x);
     return copysign(x - whole, x);
@@ -243,10 +274,32 @@ KSR_INLINE float sincos(float x, float& cosine) {
     cosine = cos(x);
     return sin(x);
 }
+// Those with two results: the second goes to a reference of the same shape.
+#define KSR_SECOND_RESULT(name, Second)                                                                                \
+    template <class T, int N> KSR_INLINE vec<T, N> name(vec<T, N> x, vec<Second, N>& second) {                         \
+        vec<T, N> r;                                                                                                   \
+        for (int i = 0; i < N; ++i) r[i] = name(x[i], second[i]);                                                      \
+        return r;                                                                                                      \
+    }
+#define KSR_SECOND_OF_ITS_TYPE(name)                                                                                   \
+    KSR_INLINE half name(half x, half& second) {                                                                       \
+        float wide, r = name(float(x), wide);                                                                          \
+        second = half(wide);                                                                                           \
+        return half(r);                                                                                                \
+    }                                                                                                                  \
+    KSR_SECOND_RESULT(name, T)
+KSR_SECOND_RESULT(frexp, int)
+KSR_SECOND_OF_ITS_TYPE(modf)
+KSR_SECOND_OF_ITS_TYPE(sincos)
+#undef KSR_SECOND_OF_ITS_TYPE
+#undef KSR_SECOND_RESULT
 KSR_INLINE int ilogb(float x) {
     int exponent;
     frexp(x, exponent);
     return exponent - 1;
+}
+template <int N> KSR_INLINE vec<int, N> ilogb(vec<float, N> v) {
+    return ksr::map<int>([](float x) { return ilogb(x); }, v);
 }
 
 #define KSR_TEST(name, expression)                                                                                     \
@@ -262,6 +315,10 @@ KSR_TEST(isfinite, __builtin_fabsf(x) < INFINITY)
 KSR_TEST(isnormal, __builtin_fabsf(x) < INFINITY && __builtin_fabsf(x) >= FLT_MIN)
 KSR_TEST(signbit, (__builtin_bit_cast(uint, x) >> 31) != 0)
 #undef KSR_TEST
+KSR_INLINE bool isunordered(float x, float y) { return x != x || y != y; }
+KSR_INLINE bool isordered(float x, float y) { return !isunordered(x, y); }
+template <class T, int N> KSR_INLINE vec<bool, N> isunordered(vec<T, N> x, vec<T, N> y) { return x != x || y != y; }
+template <class T, int N> KSR_INLINE vec<bool, N> isordered(vec<T, N> x, vec<T, N> y) { return !isunordered(x, y); }
 
 // b where the condition holds, else a.
 template <ksr::scalar T> constexpr T select(T a, T b, bool condition) { return condition ? b : a; }
@@ -293,6 +350,17 @@ template <class T, int N> KSR_INLINE vec<T, N> normalize(vec<T, N> a) { return a
 template <class T> constexpr vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
     return vec<T, 3>(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
 }
+template <class T, int N> KSR_INLINE T distance_squared(vec<T, N> a, vec<T, N> b) { return length_squared(a - b); }
+template <class T, int N> constexpr vec<T, N> faceforward(vec<T, N> n, vec<T, N> incident, vec<T, N> reference) {
+    return dot(incident, reference) < T(0) ? n : -n;
+}
+template <class T, int N> constexpr vec<T, N> reflect(vec<T, N> incident, vec<T, N> normal) {
+    return incident - normal * T(T(2) * dot(incident, normal));
+}
+template <class T, int N> KSR_INLINE vec<T, N> refract(vec<T, N> incident, vec<T, N> normal, T eta) {
+    T along = dot(normal, incident), k = T(T(1) - eta * eta * (T(1) - along * along));
+    return k < T(0) ? vec<T, N>(T(0)) : incident * eta - normal * T(eta * along + sqrt(k));
+}
 
 #define KSR_BOTH(name) using metal::name;
 #define KSR_EVERY_FORM                                                                                                 \
@@ -304,7 +372,9 @@ template <class T> constexpr vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
     KSR_BOTH(copysign) KSR_BOTH(step) KSR_BOTH(fdim) KSR_BOTH(divide) KSR_BOTH(fmax) KSR_BOTH(fmin) KSR_BOTH(max)      \
     KSR_BOTH(min) KSR_BOTH(clamp) KSR_BOTH(mix) KSR_BOTH(smoothstep) KSR_BOTH(fma) KSR_BOTH(ldexp) KSR_BOTH(frexp)     \
     KSR_BOTH(modf) KSR_BOTH(sincos) KSR_BOTH(ilogb) KSR_BOTH(dot) KSR_BOTH(length) KSR_BOTH(normalize)                 \
-    KSR_BOTH(distance) KSR_BOTH(cross) KSR_BOTH(isnan) KSR_BOTH(isinf) KSR_BOTH(isfinite)
+    KSR_BOTH(distance) KSR_BOTH(cross) KSR_BOTH(isnan) KSR_BOTH(isinf) KSR_BOTH(isfinite) KSR_BOTH(tanpi)             \
+    KSR_BOTH(fmax3) KSR_BOTH(fmin3) KSR_BOTH(fmedian3) KSR_BOTH(max3) KSR_BOTH(min3) KSR_BOTH(median3)                 \
+    KSR_BOTH(length_squared) KSR_BOTH(distance_squared)
 
 namespace precise { KSR_EVERY_FORM }
 namespace fast { KSR_EVERY_FORM }

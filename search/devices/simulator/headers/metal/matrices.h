@@ -18,6 +18,9 @@ template <class T, int Columns, int Rows> struct matrix {
         const T values[] = {T(given)...};
         for (int i = 0; i < Columns * Rows; ++i) columns[i / Rows][i % Rows] = values[i];
     }
+    template <class S> requires(!__is_same(S, T)) constexpr explicit matrix(const matrix<S, Columns, Rows>& from) {
+        for (int c = 0; c < Columns; ++c) columns[c] = vec<T, Rows>(from.columns[c]);
+    }
     constexpr vec<T, Rows>& operator[](int column) { return columns[column]; }
     constexpr const vec<T, Rows>& operator[](int column) const { return columns[column]; }
 };
@@ -50,6 +53,10 @@ template <class T, int C, int K, int R> constexpr matrix<T, C, R> operator*(cons
     for (int c = 0; c < C; ++c) product[c] = a * b[c];
     return product;
 }
+template <class T, int C, int R> constexpr matrix<T, C, R> operator-(const matrix<T, C, R>& m) { return m * T(-1); }
+template <class T, int C, int R> constexpr matrix<T, C, R>& operator+=(matrix<T, C, R>& a, const matrix<T, C, R>& b) { return a = a + b; }
+template <class T, int C, int R> constexpr matrix<T, C, R>& operator-=(matrix<T, C, R>& a, const matrix<T, C, R>& b) { return a = a - b; }
+template <class T, int C, int R, class B> constexpr matrix<T, C, R>& operator*=(matrix<T, C, R>& a, const B& b) { return a = a * b; }
 template <class T, int C, int R> constexpr matrix<T, R, C> transpose(const matrix<T, C, R>& m) {
     matrix<T, R, C> t;
     for (int c = 0; c < C; ++c)
@@ -58,6 +65,15 @@ template <class T, int C, int R> constexpr matrix<T, R, C> transpose(const matri
 }
 template <class T> constexpr T determinant(const matrix<T, 2, 2>& m) { return m[0][0] * m[1][1] - m[1][0] * m[0][1]; }
 template <class T> constexpr T determinant(const matrix<T, 3, 3>& m) { return dot(m[0], cross(m[1], m[2])); }
+template <class T> constexpr T determinant(const matrix<T, 4, 4>& m) {
+    T sum = T(0);
+    for (int c = 0; c < 4; ++c) {  // along the first row
+        matrix<T, 3, 3> minor;
+        for (int i = 0; i < 3; ++i) minor[i] = vec<T, 3>(m[i + (i >= c)].y, m[i + (i >= c)].z, m[i + (i >= c)].w);
+        sum += (c % 2 ? -m[c].x : m[c].x) * determinant(minor);
+    }
+    return sum;
+}
 
 template <class T, unsigned long N> struct array {
     T ksr_items[N];

@@ -107,5 +107,11 @@ KSR_INLINE void simdgroup_multiply(simdgroup_matrix<D, 8, 8>& d, const simdgroup
                                    const simdgroup_matrix<B, 8, 8>& b, KSR_AT) {
     simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<D, 8, 8>(D(0)), ksr_at);
 }
+template <class T>
+KSR_INLINE simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8>& a, const simdgroup_matrix<T, 8, 8>& b) {
+    simdgroup_matrix<T, 8, 8> d;
+    simdgroup_multiply(d, a, b);
+    return d;
+}
 
 }  // namespace metal

@@ -5,6 +5,7 @@ namespace metal {
 
 template <class T> struct numeric_limits {
     static constexpr bool is_signed = T(-1) < T(0);
+    static constexpr int digits = 8 * sizeof(T) - is_signed;
     static constexpr T max() { return is_signed ? T(~0ull >> (65 - 8 * sizeof(T))) : T(~0ull); }
     static constexpr T min() { return is_signed ? T(-max() - 1) : T(0); }
     static constexpr T lowest() { return min(); }
@@ -14,19 +15,21 @@ template <> struct numeric_limits<bool> {
     static constexpr bool min() { return false; }
     static constexpr bool lowest() { return false; }
 };
-#define KSR_LIMITS(T, most, least, step)                                                                               \
+#define KSR_LIMITS(T, most, least, step, bits, tiny)                                                                               \
     template <> struct numeric_limits<T> {                                                                             \
         static constexpr bool is_signed = true;                                                                        \
+        static constexpr int digits = bits;                                                                            \
         static constexpr T max() { return T(most); }                                                                   \
         static constexpr T min() { return T(least); }                                                                  \
         static constexpr T lowest() { return T(-(most)); }                                                             \
         static constexpr T epsilon() { return T(step); }                                                               \
+        static constexpr T denorm_min() { return T(tiny); }                                                            \
         static constexpr T infinity() { return T(__builtin_inff()); }                                                  \
         static constexpr T quiet_NaN() { return T(__builtin_nanf("")); }                                               \
     };
-KSR_LIMITS(float, 3.40282347e+38f, 1.17549435e-38f, 1.1920929e-07f)
-KSR_LIMITS(half, 65504.0f, 6.103515625e-05f, 0.0009765625f)
-KSR_LIMITS(bfloat, 3.38953139e+38f, 1.17549435e-38f, 0.0078125f)
+KSR_LIMITS(float, 3.40282347e+38f, 1.17549435e-38f, 1.1920929e-07f, 24, 1.4e-45f)
+KSR_LIMITS(half, 65504.0f, 6.103515625e-05f, 0.0009765625f, 11, 5.96046448e-08f)
+KSR_LIMITS(bfloat, 3.38953139e+38f, 1.17549435e-38f, 0.0078125f, 8, 9.18354962e-41f)
 #undef KSR_LIMITS
 
 template <class T, T V> struct integral_constant {
@@ -59,6 +62,37 @@ template <class T> struct remove_cv { typedef T type; };
 template <class T> struct remove_cv<const T> { typedef T type; };
 template <class T> struct remove_cv<volatile T> { typedef T type; };
 template <class T> struct remove_cv<const volatile T> { typedef T type; };
+template <class T> struct remove_const { typedef T type; };
+template <class T> struct remove_const<const T> { typedef T type; };
+template <class T> using remove_const_t = typename remove_const<T>::type;
+template <class T> struct is_signed : integral_constant<bool, ksr::arithmetic<T> && !is_unsigned<T>::value> {};
+template <class T> constexpr bool is_signed_v = is_signed<T>::value;
+template <class T> struct is_scalar : integral_constant<bool, ksr::arithmetic<T> || __is_enum(T)> {};
+template <class T> constexpr bool is_scalar_v = is_scalar<T>::value;
+template <class T> struct is_vector : integral_constant<bool, ksr::vector<T>> {};
+template <class T> constexpr bool is_vector_v = is_vector<T>::value;
+template <class T> constexpr bool is_void_v = __is_same(typename remove_cv<T>::type, void);
+template <class T> struct is_void : integral_constant<bool, is_void_v<T>> {};
+template <class T> struct is_pointer : integral_constant<bool, false> {};
+template <class T> struct is_pointer<T*> : integral_constant<bool, true> {};
+template <class T> constexpr bool is_pointer_v = is_pointer<typename remove_cv<T>::type>::value;
+template <class From, class To> constexpr bool is_convertible_v = requires(From (&from)(), void (&to)(To)) { to(from()); };
+template <class From, class To> struct is_convertible : integral_constant<bool, is_convertible_v<From, To>> {};
+template <class T> using decay_t = typename remove_cv<typename remove_reference<T>::type>::type;
+template <class T> struct decay { typedef decay_t<T> type; };
+template <uint Bytes, bool Signed> struct ksr_integer;
+template <> struct ksr_integer<1, false> { typedef uchar type; };
+template <> struct ksr_integer<2, false> { typedef ushort type; };
+template <> struct ksr_integer<4, false> { typedef uint type; };
+template <> struct ksr_integer<8, false> { typedef ulong type; };
+template <> struct ksr_integer<1, true> { typedef char type; };
+template <> struct ksr_integer<2, true> { typedef short type; };
+template <> struct ksr_integer<4, true> { typedef int type; };
+template <> struct ksr_integer<8, true> { typedef long type; };
+template <class T> using make_unsigned_t = typename ksr_integer<sizeof(T), false>::type;
+template <class T> struct make_unsigned { typedef make_unsigned_t<T> type; };
+template <class T> using make_signed_t = typename ksr_integer<sizeof(T), true>::type;
+template <class T> struct make_signed { typedef make_signed_t<T> type; };
 template <class T> using remove_cv_t = typename remove_cv<T>::type;
 template <class T> using remove_reference_t = typename remove_reference<T>::type;
 

@@ -8,7 +8,15 @@ template <class T, int N> struct packed_vec;
 
 namespace ksr {
 
-template <int... I> struct lanes {};
+template <int... I> struct lanes {
+    static constexpr bool differ() {
+        constexpr int all[] = {I...};
+        for (uint i = 0; i < sizeof...(I); ++i)
+            for (uint j = 0; j < i; ++j)
+                if (all[i] == all[j]) return false;
+        return true;
+    }
+};
 
 template <class T> struct components { static constexpr int value = 1; };
 template <class T, int N> struct components<metal::vec<T, N>> { static constexpr int value = N; };
@@ -68,10 +76,28 @@ template <class V, class T, int... I> struct swizzle {
         ((of[I] = from[i++]), ...);
         return *this;
     }
-    constexpr swizzle& operator+=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) + v; }
-    constexpr swizzle& operator-=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) - v; }
-    constexpr swizzle& operator*=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) * v; }
-    constexpr swizzle& operator/=(metal::vec<T, sizeof...(I)> v) { return *this = metal::vec<T, sizeof...(I)>(*this) / v; }
+#define KSR_SWIZZLE_OPERATOR(op)                                                                                       \
+    template <class B> constexpr swizzle& operator op##=(B other) { return *this = metal::vec<T, sizeof...(I)>(*this) op other; }
+    KSR_SWIZZLE_OPERATOR(+)
+    KSR_SWIZZLE_OPERATOR(-)
+    KSR_SWIZZLE_OPERATOR(*)
+    KSR_SWIZZLE_OPERATOR(/)
+    KSR_SWIZZLE_OPERATOR(%)
+    KSR_SWIZZLE_OPERATOR(&)
+    KSR_SWIZZLE_OPERATOR(|)
+    KSR_SWIZZLE_OPERATOR(^)
+    KSR_SWIZZLE_OPERATOR(<<)
+    KSR_SWIZZLE_OPERATOR(>>)
+#undef KSR_SWIZZLE_OPERATOR
+    constexpr metal::vec<T, sizeof...(I)> operator++(int) { return ksr_step(T(1)); }
+    constexpr metal::vec<T, sizeof...(I)> operator--(int) { return ksr_step(T(-1)); }
+
+   private:
+    constexpr metal::vec<T, sizeof...(I)> ksr_step(T by) {
+        metal::vec<T, sizeof...(I)> before = *this;
+        *this = before + by;
+        return before;
+    }
 };
 
 }  // namespace ksr
@@ -83,6 +109,8 @@ template <class T, int N> struct vec : ksr::storage<T, N> {
     using ksr::storage<T, N>::ksr_at;
 
     vec() = default;
+    vec(const vec&) = default;
+    vec& operator=(const vec&) & = default;  // not to what a call returned: it would be lost
     template <ksr::scalar S> constexpr vec(S value) {
         for (int i = 0; i < N; ++i) ksr_at[i] = T(value);
     }
@@ -107,22 +135,33 @@ template <class T, int N> struct vec : ksr::storage<T, N> {
         return vec<T, sizeof...(I)>(ksr_at[I]...);
     }
     template <int... I> constexpr ksr::swizzle<vec, T, I...> ksr_set(ksr::lanes<I...>) {
+        static_assert(ksr::lanes<I...>::differ(), "a component that is assigned to may be named only once");
         static_assert(((I < N) && ...), "the vector has no such component");
         return {*this};
     }
 
-    template <class B> constexpr vec& operator+=(B other) { return *this = *this + other; }
-    template <class B> constexpr vec& operator-=(B other) { return *this = *this - other; }
-    template <class B> constexpr vec& operator*=(B other) { return *this = *this * other; }
-    template <class B> constexpr vec& operator/=(B other) { return *this = *this / other; }
-    template <class B> constexpr vec& operator%=(B other) { return *this = *this % other; }
-    template <class B> constexpr vec& operator&=(B other) { return *this = *this & other; }
-    template <class B> constexpr vec& operator|=(B other) { return *this = *this | other; }
-    template <class B> constexpr vec& operator^=(B other) { return *this = *this ^ other; }
-    template <class B> constexpr vec& operator<<=(B other) { return *this = *this << other; }
-    template <class B> constexpr vec& operator>>=(B other) { return *this = *this >> other; }
-    constexpr vec& operator++() { return *this = *this + T(1); }
-    constexpr vec& operator--() { return *this = *this - T(1); }
+    template <class B> constexpr vec& operator+=(B other) & { return *this = *this + other; }
+    template <class B> constexpr vec& operator-=(B other) & { return *this = *this - other; }
+    template <class B> constexpr vec& operator*=(B other) & { return *this = *this * other; }
+    template <class B> constexpr vec& operator/=(B other) & { return *this = *this / other; }
+    template <class B> constexpr vec& operator%=(B other) & { return *this = *this % other; }
+    template <class B> constexpr vec& operator&=(B other) & { return *this = *this & other; }
+    template <class B> constexpr vec& operator|=(B other) & { return *this = *this | other; }
+    template <class B> constexpr vec& operator^=(B other) & { return *this = *this ^ other; }
+    template <class B> constexpr vec& operator<<=(B other) & { return *this = *this << other; }
+    template <class B> constexpr vec& operator>>=(B other) & { return *this = *this >> other; }
+    constexpr vec& operator++() & { return *this = *this + T(1); }
+    constexpr vec& operator--() & { return *this = *this - T(1); }
+    constexpr vec operator++(int) & {
+        vec before = *this;
+        ++*this;
+        return before;
+    }
+    constexpr vec operator--(int) & {
+        vec before = *this;
+        --*this;
+        return before;
+    }
 
    private:
     template <ksr::scalar S> constexpr void ksr_put(int& i, S value) { ksr_at[i++] = T(value); }
@@ -152,6 +191,7 @@ template <class T, int N> struct packed_vec : ksr::packed_storage<T, N> {
         return vec<T, sizeof...(I)>(ksr_at[I]...);
     }
     template <int... I> constexpr ksr::swizzle<packed_vec, T, I...> ksr_set(ksr::lanes<I...>) {
+        static_assert(ksr::lanes<I...>::differ(), "a component that is assigned to may be named only once");
         static_assert(((I < N) && ...), "the vector has no such component");
         return {*this};
     }
@@ -244,6 +284,7 @@ KSR_VECTOR_OPERATOR(||, bool)
 template <class T, int N> constexpr vec<T, N> operator-(vec<T, N> a) {
     return ksr::map<T>([](T x) { return T(-x); }, a);
 }
+template <class T, int N> constexpr vec<T, N> operator-(packed_vec<T, N> a) { return -vec<T, N>(a); }
 template <class T, int N> constexpr vec<T, N> operator+(vec<T, N> a) { return a; }
 template <class T, int N> constexpr vec<T, N> operator~(vec<T, N> a) {
     return ksr::map<T>([](T x) { return T(~x); }, a);
