@@ -8,14 +8,17 @@ import sys
 from pathlib import Path
 
 
-def ksearch(*arguments: str, cwd: Path | None = None, timeout: float = 240) -> subprocess.CompletedProcess[str]:
-    """Run ``ksearch-tui`` with its output captured."""
+def ksearch(
+    *arguments: str, cwd: Path | None = None, home: Path | None = None, timeout: float = 240, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Run ``ksearch-tui`` with its output captured; with ``home``, it finds and leaves its files under that folder."""
+    folders = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("DATA", "CACHE", "CONFIG")} if home else {}
     return subprocess.run(
         [sys.executable, "-m", "ksearch_tui.cli", *arguments],
         capture_output=True,
         text=True,
         timeout=timeout,
         cwd=cwd,
-        env={**os.environ, "COLUMNS": "100"},
+        env={**os.environ, **folders, "COLUMNS": "100", **environ},
         stdin=subprocess.DEVNULL,
     )

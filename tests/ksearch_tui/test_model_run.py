@@ -6,9 +6,6 @@ The model is played by the test over HTTP. It writes the kernels of the softmax 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from search.kernels.families import FAMILIES
 from search.kernels.program import Program
 from search.tree import Tree
 from sessions.store import read_session
+from tests.ksearch_tui.commands import ksearch
 from tests.model_server.server import ModelServer
 from tests.search.proposers.llm.playing import KEY, NO_CHANGE, Played, first, option, written
 
@@ -58,18 +56,6 @@ def said(program: Program, **changes: str) -> dict[str, Any]:
             }
         ],
         comment="As it was asked for.",
-    )
-
-
-def ksearch(*arguments: str, home: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    folders = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("DATA", "CACHE", "CONFIG")}
-    return subprocess.run(
-        [sys.executable, "-m", "ksearch_tui.cli", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, **folders, "COLUMNS": "100", **environ},
-        stdin=subprocess.DEVNULL,
     )
 
 

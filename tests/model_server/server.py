@@ -15,9 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from profiles.models import Endpoint, load_endpoint
+from tests.model_server.profile_file import write_profile
 from tests.model_server.scripted import Answer, Request, Scripted, error, reply
 
 _REASONS = {200: "OK", 307: "Temporary Redirect", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
@@ -83,11 +82,7 @@ class ModelServer:
 
     def write_profile(self, path: Path, like: str = "vllm", **changes: Any) -> Path:
         """Write that profile, without its list of models, as a file that a command can be given."""
-        profile = self.endpoint(like, name=path.stem, **changes)
-        left_out = ("models", "confidence", "notes")
-        fields = {key: value for key, value in vars(profile).items() if key not in left_out}
-        path.write_text(tomli_w.dumps({k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}))
-        return path
+        return write_profile(path, self.endpoint(like, **changes))
 
     def wait_for(self, condition: Callable[[ModelServer], bool], seconds: float = 5.0) -> bool:
         """Wait until ``condition`` holds; return whether it did in time. Blocks."""

@@ -92,7 +92,7 @@ class Conversation:
                 if not complaint or sent_back:
                     self._give_up(str(fault))
             else:
-                text = reply.text.encode(errors="replace").decode()
+                text = reply.text
                 try:
                     answer = read(text)
                 except MalformedReply as malformed:

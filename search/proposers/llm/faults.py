@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 from profiles.models import Endpoint
 from search.proposers.llm.asking import ModelFault, Spent
@@ -89,7 +90,7 @@ class Sentences:
             ),
             "unreachable": (
                 f"{endpoint.title} can't be reached at {endpoint.base_url}",
-                f"{start}, or search with --proposer catalogue, which needs no model.",
+                f"{start}, or search with --proposer catalogue, which needs no model.{self._path_hint()}",
             ),
             "refusal": (f"{who} refused to answer", "Word the guidance in another way, or take another model."),
             "empty": (f"{who} gave no answer", "Ask again, or take another model."),
@@ -100,6 +101,10 @@ class Sentences:
             "bad_request": (f"{who} refuses the request", "The profile of the endpoint may need a change."),
         }
         return wordings[kind]
+
+    def _path_hint(self) -> str:
+        bare = urlsplit(self._endpoint.base_url).path in ("", "/")
+        return " Most endpoints want an address that ends in /v1." if bare else ""
 
 
 def _kind(said: Said, found: Complaint) -> str:
@@ -119,7 +124,7 @@ def _kind(said: Said, found: Complaint) -> str:
         return "too_long"
     if about in ("wrong_key", "no_credit", "unknown_model", "refusal") and (status is None or status < 500):
         return about
-    if status in (404, 405) and not said.is_json:
+    if status in (404, 405) and (not said.is_json or said.message in ("Not Found", "Method Not Allowed")):
         return "unreachable"
     if status is None or status >= 500 or status in (408, 409, 425):
         return "server"

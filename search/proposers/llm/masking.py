@@ -16,6 +16,9 @@ SECRET = 12
 """Characters from which a key is masked in a reply too: shorter ones are placeholders, and may be words of a kernel."""
 
 MOST_SHOWN = 300
+MOST_READ = 20_000
+"""Characters of a message that are looked at, whatever an endpoint sends."""
+
 _WORD = re.compile(r"[^\s\"'`<>(),;:=]{8,}")
 
 
@@ -51,6 +54,7 @@ class KeyMask:
 
     def shown(self, text: str) -> str:
         """Return ``text`` from an endpoint as one short line for a message: no part of the key, no control codes."""
+        text = text[:MOST_READ]
         whole = text.replace(self._key, MASK) if self._key else text
         line = " ".join("".join(sign if sign.isprintable() else " " for sign in whole).split())
         line = _WORD.sub(lambda word: MASK if any(piece in word[0] for piece in self._pieces) else word[0], line)

@@ -27,11 +27,15 @@ class NotTheProtocol(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds to wait: to ``connect`` or list models, for the ``first`` piece of text, and ``between`` two pieces."""
+    """Seconds to wait: to ``connect`` or list models, for the ``first`` piece of text, and ``between`` two pieces.
+
+    ``whole``: for an attempt from its begin to its end, however it keeps coming.
+    """
 
     connect: float
     first: float
     between: float
+    whole: float = 4 * 3600.0
 
 
 class Heard:
@@ -96,8 +100,9 @@ class Heard:
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:
+    """Return a text that can be written anywhere: JSON may hold halves of characters, which can't."""
     value = table.get(key)
-    return value if isinstance(value, str) else ""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 async def listen(
@@ -117,6 +122,8 @@ async def listen(
             raise NotTheProtocol("dropped", "it sent something that is not a JSON object")
         heard.take(chunk)
 
+    clock = asyncio.get_running_loop().time
+    begun = clock()
     async with asyncio.timeout(patience.first) as deadline:
         stream: AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(**request)
         try:
@@ -126,12 +133,12 @@ async def listen(
             if "json" in kind and "event-stream" not in kind:  # it didn't stream, although asked to
                 take(json.loads(await stream.response.aread()))
             async for piece in stream:
-                known = heard.characters
+                known = heard.characters, heard.finish
                 take(piece.to_dict(warnings=False) if isinstance(piece, ChatCompletionChunk) else piece)
                 if heard.characters > MOST_CHARACTERS:
                     raise NotTheProtocol("length", f"it went on for more than {MOST_CHARACTERS} characters")
-                if heard.characters > known or heard.finish:
-                    deadline.reschedule(asyncio.get_running_loop().time() + patience.between)
+                if heard.characters > known[0] or heard.finish != known[1]:
+                    deadline.reschedule(min(clock() + patience.between, begun + patience.whole))
             heard.end()
         finally:
             await stream.close()

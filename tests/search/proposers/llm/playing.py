@@ -104,12 +104,14 @@ async def _at_once(seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-def proposer(server: ModelServer, context: Any = "none", *, sleep: Any = _at_once, **changes: Any) -> LlmProposer:
+def proposer(
+    server: ModelServer, context: Any = "none", *, sleep: Any = _at_once, patience: float = 5, **changes: Any
+) -> LlmProposer:
     """A proposer that asks ``server``, and doesn't wait between attempts unless ``sleep`` does."""
     endpoint = server.endpoint(selector="chooser", generator="writer", **changes)
 
     def connect(on_status: Any) -> EndpointClient:
-        around = Surroundings(on_status, None, Patience(5, 5, 5), sleep)
+        around = Surroundings(on_status, None, Patience(patience, patience, patience), sleep)
         return EndpointClient(endpoint, {}, {endpoint.key_env: KEY}, around)
 
     models = {Role.SELECTOR: "", Role.GENERATOR: ""}

@@ -16,7 +16,7 @@ from search.option import FAILED, PASSED, PRUNED
 from search.tree import Tree
 from sessions.examples import example_path
 from sessions.store import Session, read_session
-from tests.model_server.by_hand import MODEL, ByHand, engine_by_hand
+from tests.model_server.by_hand import MODEL, ByHand, engine_by_hand, run_alone
 from tests.model_server.server import ModelServer
 
 REPLIES = Path(__file__).parents[3] / "fixtures" / "selective_scan"
@@ -73,9 +73,8 @@ def shape(tree: Tree) -> dict[str, tuple[str, str]]:
 async def searched(config: RunConfig, server: ModelServer, evaluator: Evaluator, seconds: float) -> tuple[Tree, ByHand]:
     replies = ByHand(REPLIES)
     engine = engine_by_hand(config, server, replies, evaluator)
-    engine.set_autopilot(True)
     async with asyncio.timeout(seconds):
-        await engine.run()
+        await run_alone(engine)
     return engine.tree, replies
 
 
@@ -125,6 +124,7 @@ async def test_the_search_judged_again_comes_to_the_same_tree(session: Session, 
     config = session.config
     evaluator = EvaluatorProcess(config.problem, config.device, config.profile)
     tree, _ = await searched(config, model_server, evaluator, 1200)
+    assert tree.stopped == "nothing is left to try"
     assert shape(tree) == SHAPE
     best = tree.best()
     assert best is not None and best.title == "Eight states at a time"

@@ -25,7 +25,9 @@ async def test_too_many_requests_are_waited_for_as_long_as_asked(model_server: M
     client = Client(model_server.endpoint())
     assert (await client.ask()).attempts == 4
     assert client.waits == [7.0, 42.0, 1.5]
-    assert client.told[0] == ("vLLM (small) takes no more requests for now: slow down. Waiting 7 s, as it asks (1 of 4).")
+    assert client.told[0] == (
+        "vLLM (small) takes no more requests for now: slow down. Waiting 7 s, as it asks (1 of 4)."
+    )
 
 
 async def test_without_a_time_each_wait_is_twice_the_last(model_server: ModelServer):

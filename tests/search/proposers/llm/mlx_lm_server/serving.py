@@ -61,11 +61,6 @@ class MlxLmServer:
         self._process.wait()
 
     @property
-    def base_url(self) -> str:
-        """What comes before ``/chat/completions``."""
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    @property
     def log(self) -> str:
         """What it has printed so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
@@ -77,8 +72,9 @@ class MlxLmServer:
         return [decoder.raw_decode(rest)[0] for rest in self.log.split(_BODY)[1:]]
 
     def endpoint(self, **changes: Any) -> Endpoint:
-        """Return the profile ``mlx-lm`` with this server's address and ``changes``."""
-        return replace(load_endpoint("mlx-lm"), **{"base_url": self.base_url, **changes})
+        """Return the profile ``mlx-lm`` with this server's port and ``changes``."""
+        profile = load_endpoint("mlx-lm")
+        return replace(profile, **{"base_url": profile.base_url.replace("8080", str(self.port)), **changes})
 
     def _wait_until_ready(self) -> None:
         end = time.monotonic() + READY_SECONDS

@@ -17,9 +17,9 @@ from search.proposers.llm.reply_text import answer_in, object_in
 from tests.search.proposers.llm.asked import ANSWER, Client
 from tests.search.proposers.llm.mlx_lm_server.conftest import fenced
 from tests.search.proposers.llm.mlx_lm_server.serving import MlxLmServer
+from tests.search.proposers.llm.mlx_lm_server.tiny_model import END_TOKEN
 
-NEVER_ENDS = {"logit_bias": {"0": -1000.0}}
-"""The end of a reply is token 0."""
+NEVER_ENDS = {"logit_bias": {str(END_TOKEN): -1000.0}}
 
 
 async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -128,7 +128,9 @@ async def test_a_server_that_is_killed_in_the_middle_of_a_reply(own_server: MlxL
     own_server.kill()
     fault = await asking
     assert fault.kind == "unreachable"
-    assert f"can't be reached at {own_server.base_url}" in str(fault) and "Start it (mlx_lm.server" in str(fault)
+    assert f"can't be reached at http://localhost:{own_server.port}/v1" in str(
+        fault
+    ) and "Start it (mlx_lm.server" in str(fault)
     assert "broke off before its reply was whole" in client.told[0]
     assert len(client.told) == 2  # one retry of the reply, one of the connection
     assert fault.spent.completion_tokens > 0 and not fault.spent.counted

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 HIDDEN, HEADS, LAYERS, SEED = 128, 4, 2, 7
 WORDS = 1500
-END = "<|end|>"
+END, END_TOKEN = "<|end|>", 0
 ALWAYS = ""
 """Words that stand in every message."""
 
@@ -53,7 +53,7 @@ def write_model(folder: Path, corpus: Iterable[str], recited: Mapping[str, str] 
             "vocab_size": len(tokens),
             "max_position_embeddings": 65536,
             "tie_word_embeddings": False,
-            "eos_token_id": [tokens[END], *(chain[-1] for chain in chains)],
+            "eos_token_id": [END_TOKEN, *(chain[-1] for chain in chains)],
         },
     )
     mx.save_safetensors(str(folder / "model.safetensors"), _weights(len(tokens), chains), {"format": "mlx"})
@@ -124,20 +124,23 @@ def _template(recited: Mapping[str, str]) -> str:
 
 def _weights(size: int, chains: Iterable[list[int]]) -> dict[str, mx.array]:
     """Return the weights: random, or such that each token of ``chains`` is followed by the next one."""
-    mx.random.seed(SEED)
+    keys = iter(mx.random.split(mx.random.key(SEED), 100))
+
+    def drawn(rows: int, columns: int, scale: float = 1.0) -> mx.array:
+        return scale * mx.random.normal((rows, columns), key=next(keys)) / columns**0.5
+
     chains = list(chains)
     inner = 0.0 if chains else 1.0
-    embedding, head = mx.random.normal((size, HIDDEN)), mx.random.normal((size, HIDDEN)) / HIDDEN**0.5
+    embedding, head = drawn(size, HIDDEN, HIDDEN**0.5), drawn(size, HIDDEN)
     weights = {"model.embed_tokens.weight": embedding, "model.norm.weight": mx.ones(HIDDEN)}
     for layer in range(LAYERS):
         name = f"model.layers.{layer}"
         for each in ("q", "k", "v", "o"):
             scale = inner if each == "o" else 1.0
-            weights[f"{name}.self_attn.{each}_proj.weight"] = scale * mx.random.normal((HIDDEN, HIDDEN)) / HIDDEN**0.5
-        for each, shape in (("gate", (2, 1)), ("up", (2, 1)), ("down", (1, 2))):
-            scale = inner if each == "down" else 1.0
-            rows, columns = shape[0] * HIDDEN, shape[1] * HIDDEN
-            weights[f"{name}.mlp.{each}_proj.weight"] = scale * mx.random.normal((rows, columns)) / columns**0.5
+            weights[f"{name}.self_attn.{each}_proj.weight"] = drawn(HIDDEN, HIDDEN, scale)
+        weights[f"{name}.mlp.gate_proj.weight"] = drawn(2 * HIDDEN, HIDDEN)
+        weights[f"{name}.mlp.up_proj.weight"] = drawn(2 * HIDDEN, HIDDEN)
+        weights[f"{name}.mlp.down_proj.weight"] = drawn(HIDDEN, 2 * HIDDEN, inner)
         for each in ("input", "post_attention"):
             weights[f"{name}.{each}_layernorm.weight"] = mx.ones(HIDDEN)
     for chain in chains:
