@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from search.evaluation.cases import ADVERSARIAL, RANDOM, bench_inputs, make_case, plan_cases
+from search.evaluation.cases import ADVERSARIAL, RANDOM, bench_inputs, fill_inputs, make_case, plan_cases
 from search.evaluation.correctness import compare
 from search.evaluation.selftest.planted import FOLDER
 from search.kernels.dtypes import DTYPES
-from search.problems.definition import ProblemError, load_problem
+from search.problems.definition import BUILT_IN, ProblemError, load_problem
 
 SEED = 7
 
@@ -103,6 +104,45 @@ def test_a_limit_of_indices_that_makes_no_sense_is_refused(tmp_path, old: str, n
     (tmp_path / "problem.toml").write_text(text.replace(old, new))
     with pytest.raises(ProblemError, match=message):
         load_problem(tmp_path)
+
+
+def test_an_input_with_a_sign_keeps_it_in_every_kind_and_for_timing():
+    problem = load_problem("selective_scan")
+    for kind in (RANDOM, *ADVERSARIAL):
+        inputs = fill_inputs(problem, problem.workloads[3], kind, np.random.default_rng(SEED))
+        assert (inputs["A"] <= 0).all()
+        assert (inputs["dt"] > 0).any() or kind in ("negative", "zeros")
+    assert (bench_inputs(problem, problem.of_role("bench")[0], SEED)["A"] < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('sign = "negative"', 'sign = "minus"', "'A': sign is 'minus'; it must be 'negative' or 'positive'"),
+        ('dtype = "float32"\nsign', 'dtype = "int32"\nsign', "'A' is no array of floating numbers, so it can't have"),
+    ],
+)
+def test_a_sign_that_makes_no_sense_is_refused(tmp_path, old: str, new: str, message: str):
+    shutil.copytree(BUILT_IN / "selective_scan", tmp_path, dirs_exist_ok=True)
+    text = (tmp_path / "problem.toml").read_text()
+    assert old in text
+    (tmp_path / "problem.toml").write_text(text.replace(old, new))
+    with pytest.raises(ProblemError, match=message):
+        load_problem(tmp_path)
+
+
+@pytest.mark.parametrize("seed", [21, 27, 51, 58])
+def test_what_is_finite_among_infinities_does_not_hang_on_how_a_sum_is_rounded(seed: int):
+    # Most of a row of y passes what half holds at 128; with these seeds an element stays finite by cancellation alone.
+    problem = load_problem("selective_scan")
+    (workload,) = [work for work in problem.workloads if work.name == "half, channels left over"]
+    case, rng = make_case(problem, workload, "large", seed), np.random.default_rng(SEED)
+    rounded = {
+        name: value * (1 + 2.0**-22 * rng.choice((-1.0, 1.0), value.shape))
+        for name, value in ((name, array.astype(np.float64)) for name, array in case.inputs.items())
+    }
+    got = DTYPES["float16"].encode(problem.reference(**rounded, axes=problem.bind_axes(workload))["y"])
+    assert compare(got, case.want["y"], DTYPES["float16"], problem.tolerance["float16"]).mismatch is None
 
 
 def test_a_magnitude_that_single_precision_cannot_settle_is_halved(centre):

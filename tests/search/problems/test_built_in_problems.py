@@ -12,7 +12,7 @@ from search.kernels.dtypes import DTYPES
 from search.problems.definition import Problem, Workload, load_problem
 from translator.cuda_source import parse_cuda
 
-BUILT_IN = ("attention_prefill", "softmax")
+BUILT_IN = ("attention_prefill", "selective_scan", "softmax")
 
 
 def drawn_inputs(problem: Problem, workload: Workload) -> dict[str, np.ndarray]:
