@@ -51,7 +51,7 @@ _METALS_RULES: tuple[tuple[str, str], ...] = (
     (r"\bextern\b", "nothing outside the kernel can be declared: drop 'extern' and define it in the header"),
     (r"\basm\b", "no assembly is accepted: use Metal's own functions"),
     (
-        r"\b__(?!METAL_VERSION__|HAVE_\w+|VA_ARGS__)\w+",
+        r"\b__(?!METAL_VERSION__|HAVE_\w+|VA_ARGS__|restrict(?:__)?\b)\w+",
         "'{0}' is the compiler's own: use Metal's functions and plain declarations",
     ),
     (r"(?<![\w>])::\s*(?!metal\b)(?=\w)", "only names of metal:: can be reached from a kernel: drop the leading '::'"),

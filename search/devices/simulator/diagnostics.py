@@ -20,6 +20,10 @@ _WORDS = (
     (re.compile(r"\bvec<(\w+), ([234])>"), r"\1\2"),
     (re.compile(r" \[-W[\w=+-]*\]"), ""),
     (re.compile(r".*\bconver.*\bksr_called\b.*"), "too many arguments"),
+    (
+        re.compile(r"^redefinition of (.*\*.*)"),
+        r"redefinition of \1: functions that differ in address space alone are not told apart: make them one template",
+    ),
     # What the simulator added to a function's parameters.
     (re.compile(r"(, )?\b(uint ksr_line|(ksr_called|ksr_u64) ksr_at)\b(?=\))"), ""),
     (re.compile(r"(, )?\b(ksr_called|ksr_u64)\b(?=\))"), ""),

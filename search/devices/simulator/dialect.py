@@ -25,7 +25,7 @@ _FLOAT = re.compile(r"(?!0[xX])(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][+-]?\d+)?
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 _COMPONENT = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
-_ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/="})
+_ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"})
 STORAGE = "KSR_THREADGROUP"
 """What stands, in the translated text, once for each variable in threadgroup memory."""
 
@@ -180,16 +180,38 @@ def _members(tokens: list[Token]) -> frozenset[str]:
 
 def _address_spaces(tokens: list[Token]) -> None:
     for index, token in enumerate(tokens):
+        if token.text == "coherent" and token.kind == "name":
+            _drop_coherent(tokens, index)
         if token.kind != "name" or (token.text not in ERASED and token.text != "constant"):
             continue
-        before, after = preceding(tokens, index), following(tokens, index)
+        before = preceding(tokens, index)
         if before >= 0 and tokens[before].text in (".", "->", "::"):
             continue
-        around = {tokens[i].text for i in (before, after) if 0 <= i < len(tokens)}
-        if token.text == "constant" and not around & {"const", "constexpr"}:
+        if token.text == "constant" and not _is_const_already(tokens, index):
             token.text = "const"
         else:
             token.text = " "  # what stood around it must not become one sign
+
+
+def _drop_coherent(tokens: list[Token], index: int) -> None:
+    """Blank ``coherent``, or ``coherent(device)``, before an address space: memory is coherent here."""
+    after = end = following(tokens, index)
+    if after < len(tokens) and tokens[after].text == "(":
+        end = following(tokens, closing(tokens, after))
+    if end < len(tokens) and tokens[end].text in ("device", "const", "volatile"):
+        for token in tokens[index:end]:
+            token.text = "\n" * token.text.count("\n") or " "
+
+
+def _is_const_already(tokens: list[Token], index: int) -> bool:
+    """Return whether the words of the declaration around ``index`` say const or constexpr."""
+    for step in (preceding, following):
+        at = step(tokens, index)
+        while 0 <= at < len(tokens) and tokens[at].text in ("static", "inline", "volatile", "const", "constexpr"):
+            if tokens[at].text.startswith("const"):
+                return True
+            at = step(tokens, at)
+    return False
 
 
 def _threadgroup_storage(tokens: list[Token], in_kernel: bool) -> None:

@@ -21,7 +21,7 @@ _REFUSED_CALL = 11
 NO_SANDBOX = 12
 _ASSERTION = 13
 _THREADS_RETURNED = 1
-_VERBS = {0: "touches", 1: "reads", 2: "writes", 3: "jumps to"}
+_VERBS = {0: "touches", 1: "reads", 2: "writes", 3: "jumps to", 4: "accesses"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ def explain(
         verb = _VERBS[detail[2]]
         if verb == _VERBS[3]:
             return KernelFault("bounds", "the kernel jumps to a place that holds no code", pass_name=name)
+        if verb == _VERBS[4]:
+            words = "the kernel accesses a vector at no multiple of its size, or memory at no possible address"
+            return KernelFault("misaligned", words, pass_name=name)
         return KernelFault("bounds", f"the kernel {verb} memory far outside of every array", pass_name=name)
     if kind == _THREADGROUP:
         return KernelFault(

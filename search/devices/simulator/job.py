@@ -155,7 +155,10 @@ def run_job(
 
 def checked_run(outcome: Outcome, results: tuple[str, ...]) -> Checked:
     """Return what a checked run came to: the findings, the fault that ended it if one did, and the ``results``."""
-    reports = (*outcome.reports, report_of(outcome.fault)) if outcome.fault else outcome.reports
+    fault, reports = outcome.fault, outcome.reports
+    told = fault and fault.line is None and any(report.certain and report.stage == fault.stage for report in reports)
+    if fault and not told:  # else a finding has said the same, with its line
+        reports = (*reports, report_of(fault))
     complete = not outcome.fault and outcome.findings.groups_run == outcome.findings.groups
     return Checked(reports, {name: outcome.arrays[name] for name in results}, complete)
 

@@ -44,6 +44,8 @@ REFUSALS = (
     _refusal(r"simdgroup_async_copy|simdgroup_event", "these are not part of Metal: copy with a loop"),
     _refusal(r"complex64_t|complex_t", "the simulator has no complex numbers"),
     _refusal(r"atomic_flag|atomic_long", "Metal has no such atomic"),
+    _refusal("memory_order_(acquire|release|acq_rel|consume)",
+             "orders other than relaxed need MSL 4.1: use memory_order_relaxed, and a barrier or a second kernel"),
     _refusal("std", "Metal has no std: its library is metal", "::"),
     _refusal(r"new|dynamic_cast|typeid|virtual|try|catch|throw|goto|thread_local|wchar_t|co_await|co_yield|co_return",
              "Metal has no such thing"),
@@ -65,9 +67,35 @@ def refusal_of(tokens: list[Token], index: int) -> str:
         signed = follows is not None and follows.text in refusal.before
         if named or signed or not (refusal.named or refusal.before):
             return f"'{token.text}' is refused: {refusal.why}"
+    if token.text == "memory_order_seq_cst" and _called_around(tokens, index) != "atomic_thread_fence":
+        return "'memory_order_seq_cst' is refused: Metal's atomic operations take memory_order_relaxed"
+    if token.text == "threadgroup" and _names_atomic_float(tokens, after):
+        return (
+            "'threadgroup atomic_float' is refused: it has no operations before MSL 4.1: "
+            "reduce with simd_sum, or loop over atomic_compare_exchange_weak_explicit on an atomic_uint"
+        )
     if token.text == "delete" and not (before >= 0 and tokens[before].text == "="):
         return "'delete' is refused: Metal has no such thing"
     return ""
+
+
+def _called_around(tokens: list[Token], index: int) -> str:
+    """Return the name before the innermost parenthesis that is open at ``index``, or an empty text."""
+    closed = 0
+    for at in range(index - 1, -1, -1):
+        closed += (tokens[at].text == ")") - (tokens[at].text == "(")
+        if closed < 0:
+            before = preceding(tokens, at)
+            return tokens[before].text if before >= 0 else ""
+    return ""
+
+
+def _names_atomic_float(tokens: list[Token], index: int) -> bool:
+    """Return whether the type that begins at ``index`` is an atomic float."""
+    words = [token.text for token in tokens[index : index + 16] if not token.blank]
+    while words and words[0] in ("const", "volatile", "metal", "::"):
+        del words[0]
+    return words[:1] == ["atomic_float"] or words[:3] == ["atomic", "<", "float"]
 
 
 def function_pointer_at(tokens: list[Token], index: int) -> str:

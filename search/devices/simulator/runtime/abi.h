@@ -355,7 +355,6 @@ struct ksr_declared {
 
 #ifdef KSR_CHECKED  // linked into the kernel (watching.cc)
 extern "C" __attribute__((visibility("hidden"))) void ksr_declare(const ksr_declared*);
-extern "C" __attribute__((visibility("hidden"))) void ksr_gone_lane(ksr_simdgroup*, ksr_u32 lane, ksr_u32 from);
 extern "C" __attribute__((visibility("hidden"))) void ksr_absent_named(ksr_simdgroup*, ksr_u32 lane, ksr_u32 named, ksr_u32 active);
 extern "C" __attribute__((visibility("hidden"))) void ksr_absent_lane(ksr_simdgroup*, ksr_u32 lane, ksr_u32 from);
 extern "C" __attribute__((visibility("hidden"))) void ksr_atomic_read(const volatile void*, unsigned long bytes, ksr_u32 line);

@@ -45,8 +45,9 @@ void on_memory_fault(int, siginfo_t* info, void* context) {
             fault(kThreadgroupOverrun, ksr_i64(address - worker->threadgroup_begin));
         }
     }
-    // An address that the processor would not even look up: of a vector that lies across, or of nothing.
-    if (!address) fault(kOutsideEverything, 0, 0, kBadAddress);
+#if defined(SI_KERNEL)  // an address that the processor would not even look up
+    if (info->si_code == SI_KERNEL) fault(kOutsideEverything, 0, 0, kBadAddress);
+#endif
     ksr_u32 nearest = 0;
     ksr_u64 least = ~0ull;
     for (ksr_u32 i = 0; i < job.arrays; ++i) {

@@ -219,16 +219,10 @@ extern "C" void ksr_fence_device() {
     watch->pass_first = watch->first[KSR_DEVICE];
 }
 
-// A lane that takes part in a shuffle asks for the value of one that does not.
+// A lane that takes part in a shuffle asks for the value of one that does not, has returned or never was.
 extern "C" void ksr_absent_lane(ksr_simdgroup* group, ksr_u32 lane, ksr_u32 from) {
     ksr_worker* worker = ksr_here();
-    if (group->live >> from & 1) worker->watch->absent_lane(worker, lane, from, group->sites[lane]);
-}
-
-// The same of one that has returned or never was.
-extern "C" void ksr_gone_lane(ksr_simdgroup* group, ksr_u32 lane, ksr_u32 from) {
-    ksr_worker* worker = ksr_here();
-    if (!(group->live >> from & 1)) worker->watch->absent_lane(worker, lane, from, group->sites[lane]);
+    worker->watch->absent_lane(worker, lane, from, group->sites[lane]);
 }
 
 // A lane that an operation's mask names, and that lives, does not come to it; or `lane` does not name itself.

@@ -212,6 +212,15 @@ def test_a_lane_that_reads_one_in_another_branch_is_suspected_but_not_condemned(
     assert "lane 8 takes the value of lane 16 in line 4" in report.message
 
 
+def test_a_lane_that_reads_one_which_returned_is_suspected(check):
+    source = (
+        "uint i = thread_position_in_grid.x;\nout[i] = 0;\nif (i >= 16) return;\nout[i] = simd_shuffle(float(i), 20);"
+    )
+    report = only(check(source, outputs={"out": ((32,), "float32")}, grid=32, threadgroup=32))
+    assert (report.stage, report.line, report.certain) == ("divergence", 4, False)
+    assert "takes the value of lane 20 in line 4, but that lane has returned or never was" in report.message
+
+
 def test_an_order_of_threads_that_the_result_hangs_on_shows_between_seeds(check):
     source = I + "threadgroup float a[1];\na[0] = float(t);\n" + BARRIER + "out[i] = a[0];"
     results = {float(check(source, seed=seed).outputs["out"][0]) for seed in range(4)}

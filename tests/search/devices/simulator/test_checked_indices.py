@@ -1,18 +1,20 @@
-"""Indices past private arrays, tables and rows: memory that only the compiler knows the size of."""
+"""Indices past private arrays, tables and rows, which only the compiler knows the size of, and past small inputs."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from search.devices.base import CheckReport
+from search.kernels.dtypes import Array
 
 LAUNCH = {"outputs": {"out": ((32,), "float32")}, "grid": 32, "threadgroup": 32}
 
 
-def reports(bench, source: str, header: str = "") -> list[CheckReport]:
+def reports(bench, source: str, header: str = "", **inputs: Array) -> list[CheckReport]:
     """Return what the checked mode says of ``source``, in which ``i`` is the thread."""
-    bound = bench.bind(f"uint i = thread_position_in_grid.x;\n{source}", header=header, **LAUNCH)
-    return list(bench.device.check(bound, {}, time_limit=20).reports)
+    bound = bench.bind(f"uint i = thread_position_in_grid.x;\n{source}", header=header, inputs=inputs, **LAUNCH)
+    return list(bench.device.check(bound, inputs, time_limit=20).reports)
 
 
 def test_an_index_past_a_private_array_is_found(bench):
@@ -63,3 +65,22 @@ def test_an_index_past_a_whole_threadgroup_array_is_told_once(bench):
 )
 def test_indices_within_are_accepted(bench, source):
     assert reports(bench, source) == []
+
+
+@pytest.mark.parametrize(("index", "says"), [("i % 5", "x[4]"), ("int(i % 4) - 1", "x[-1]")])
+def test_an_index_outside_an_input_in_constant_memory_is_found(bench, index, says):
+    # MLX gives an input of fewer than 8 elements as constant.
+    (found,) = reports(bench, f"out[i] = x[{index}];", x=np.ones(4, np.float32))
+    assert (found.stage, found.line, found.certain) == ("bounds", 2, True)
+    assert f"reads {says} in line 2; the input has 4 elements" in found.message
+
+
+@pytest.mark.parametrize(
+    ("index", "says"),
+    [("i - 1", "x[4294967295]"), ("i * 500000000ul", "x[500000000]"), ("int(i) - 2000000000", "x[-2000000000]")],
+)
+def test_an_index_far_outside_is_told_once_of_the_array_that_was_meant(bench, index, says):
+    x = np.ones(64, np.float32)
+    (found,) = reports(bench, f"out[i] = x[{index}];", before=x, x=x, after=x)
+    assert (found.stage, found.line, found.certain) == ("bounds", 2, True)
+    assert f"reads {says} in line 2; the input has 64 elements" in found.message

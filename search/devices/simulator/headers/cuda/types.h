@@ -1,7 +1,6 @@
 // Vector types: structs without operators, aligned as CUDA aligns them.
 #pragma once
 
-typedef unsigned long uintptr_t;
 typedef long intptr_t;
 
 #define KSR_CUDA_VECTOR(T, name, align2, align4)                                                                       \

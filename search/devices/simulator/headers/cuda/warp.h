@@ -32,9 +32,6 @@ template <class T> KSR_UNCOUNTED void exchange(ksr_simdgroup* group, ksr_u32 act
     expect_named<T>(group, active);
     for (uint rest = active; rest; rest &= rest - 1) {
         uint lane = uint(__builtin_ctz(rest));
-#ifdef KSR_CHECKED
-        if (!(active >> group->operand[lane] & 1)) ksr_gone_lane(group, lane, group->operand[lane]);
-#endif
         take<masked<T>>(group, active, lane, group->operand[lane]);
     }
 }

@@ -15,6 +15,8 @@ typedef uint uint32_t;
 typedef ulong uint64_t;
 typedef unsigned long size_t;
 typedef long ptrdiff_t;
+typedef unsigned long uintptr_t;
+typedef long intptr_t;
 typedef _Float16 half;
 typedef _Float16 float16_t;
 
