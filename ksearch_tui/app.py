@@ -20,6 +20,7 @@ from textual.screen import Screen
 
 from ksearch_tui.commands import ContextCommands
 from ksearch_tui.keys import bindings, user_keymap, user_keys_path
+from ksearch_tui.paths import endpoint_memory
 from ksearch_tui.screens.explorer import ExplorerScreen
 from ksearch_tui.screens.help import HelpScreen
 from ksearch_tui.screens.replay import ReplayScreen
@@ -44,7 +45,7 @@ class Ending:
 async def open_engine(config: RunConfig, *, tree: Tree | None) -> Engine:
     """Open a run; the parts that it needs are imported in a thread, so that the screen stays alive."""
     assembly = await asyncio.to_thread(import_module, "search.assembly")
-    engine: Engine = await assembly.open_run(config, tree=tree)
+    engine: Engine = await assembly.open_run(config, tree=tree, memory=endpoint_memory())
     return engine
 
 
@@ -131,7 +132,8 @@ class KsearchApp(App[Ending]):
         """Show the keys of the screen."""
         if isinstance(self.screen, ExplorerScreen | ReplayScreen):
             place = "explorer" if isinstance(self.screen, ExplorerScreen) else "replay"
-            self.push_screen(HelpScreen((place, "browse", "list", "lines", "mapping", "app"), self.own_keys))
+            places = (place, "browse", "list", "lines", "mapping", "activity", "app")
+            self.push_screen(HelpScreen(places, self.own_keys))
         else:
             self.push_screen(HelpScreen(("start", "app"), self.own_keys))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # C0 without newline and tab, DEL and C1, marks that reorder text, and lone surrogates (which no terminal can encode).
-_ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _PICTURES = 0x2400
 _DELETE, _DELETE_PICTURE, _REPLACEMENT = "\x7f", "␡", "\N{REPLACEMENT CHARACTER}"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ksearch_tui.inert import one_line
-from ksearch_tui.wording import failure_sentence, plural, times, who
+from ksearch_tui.wording import asked_to, dollars, failure_sentence, plural, times, who
+from search.calls import USED
 from search.evaluation.record import Evaluation
-from search.events import PERSON, Event
+from search.events import AUTOPILOT, ENGINE, PERSON, Event, is_followed
 from search.tree import Tree
 
 _DECISIONS = {"approve": "approved", "prune": "pruned", "pin": "pinned", "unpin": "unpinned"}
@@ -45,7 +46,9 @@ def _option_added(event: Event, tree: Tree) -> str:
 
 def _decided(event: Event, tree: Tree) -> str:
     verb = _DECISIONS[event["decision"]]
-    return f"{who(event['by'])} {verb} {_title(tree, event['option'])}{_against_policy(event, tree)}"
+    by_proposer = event["by"] not in (PERSON, AUTOPILOT, ENGINE)
+    why = f": {event['why']}" if by_proposer and event.data.get("why") else ""
+    return f"{who(event['by'])} {verb} {_title(tree, event['option'])}{_against_policy(event, tree)}{why}"
 
 
 def _redirected(event: Event, tree: Tree) -> str:
@@ -63,7 +66,8 @@ def _undone(event: Event, tree: Tree) -> str:
 
 
 def _started(event: Event, tree: Tree) -> str:
-    return f"{_title(tree, event['option'])} started{_attempt(event)}"
+    aim = " at a faster program" if event.data.get("improves") else ""
+    return f"{_title(tree, event['option'])} started{_attempt(event)}{aim}"
 
 
 def _wrote(event: Event, tree: Tree) -> str:
@@ -105,10 +109,22 @@ def _asked(event: Event, tree: Tree) -> str:
     return f"question about {_title(tree, event['option'])}: {event['question']} ({choices})"
 
 
+def _replied(event: Event, tree: Tree) -> str:
+    node = tree.options.get(event["option"])
+    asked = f"{event['role']} {event['model']} was asked to {asked_to(event['call'], node.title if node else '')}"
+    about = "" if event["counted"] else "about "
+    used = f"{about}{event['prompt_tokens']} + {event['completion_tokens']} tokens"
+    known = f", {dollars(event['cost_usd'])}" if event["cost_usd"] else ""
+    cost = known if event["priced"] else ", no price known"
+    told = f"{asked}: {used}, {event['seconds']:.1f} s{cost}"
+    return told if event["outcome"] == USED else f"{told}; {event['outcome'].replace('_', ' ')}: {event['note']}"
+
+
 def _note(event: Event, tree: Tree) -> str:
     about = f"{_title(tree, event['option'])}: " if event.data.get("option") else ""
     prefix = "" if event["level"] == "info" else f"{event['level']}: "
-    return f"{prefix}{about}{event['text']}"
+    followed = "how the guidance was followed: " if is_followed(event) else ""
+    return f"{prefix}{about}{followed}{event['text']}"
 
 
 _TELLERS: dict[str, Callable[[Event, Tree], str]] = {
@@ -123,10 +139,13 @@ _TELLERS: dict[str, Callable[[Event, Tree], str]] = {
     "cancelled": _cancelled,
     "failed": _failed,
     "rated": _rated,
+    "replied": _replied,
     "asked": _asked,
     "note": _note,
     "autopilot": lambda event, tree: f"{who(event['by'])} switched autopilot {'on' if event['on'] else 'off'}",
-    "paused": lambda event, tree: f"{who(event['by'])} paused the run",
+    "paused": lambda event, tree: (
+        f"{who(event['by'])} paused the run{': ' if event.data.get('reason') else ''}{event.data.get('reason', '')}"
+    ),
     "resumed": lambda event, tree: f"{who(event['by'])} resumed the run",
     "stopped": lambda event, tree: f"the run stopped: {event['reason']}",
 }

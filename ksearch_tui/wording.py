@@ -18,12 +18,26 @@ STATUS_STYLES = {
     PRUNED: "$foreground 50%",
 }
 _WHO = {PERSON: "you", AUTOPILOT: "autopilot", ENGINE: "the engine"}
+_CALLS = {
+    "initialize": "begin the tree at",
+    "propose": "propose options under",
+    "redirect": "follow the guidance at",
+    "write": "write",
+    "repair": "mend",
+    "improve": "find a faster",
+    "refine": "think again after",
+}
 _CONFIDENCE_CELLS = 4
 
 
 def who(by: str) -> str:
     """Return how a person reads the author of an event."""
     return _WHO.get(by, by)
+
+
+def asked_to(call: str, title: str) -> str:
+    """Return what a model is asked to do, about the option with this title ("" for the run as a whole)."""
+    return " ".join((_CALLS.get(call, call), f"'{title}'" if title else "the run"))
 
 
 def confidence_bar(confidence: float) -> str:
@@ -65,3 +79,16 @@ def failure_sentence(failure: Failure) -> str:
 def plural(count: int, word: str) -> str:
     """Return ``count`` with ``word`` in its number."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def count(number: int) -> str:
+    """Return a count as people say it: ``940``, ``18.2k``, ``1.25M``."""
+    for unit, scale in (("M", 1e6), ("k", 1e3)):
+        if number >= 0.9995 * scale:
+            return f"{number / scale:.3g}{unit}"
+    return str(number)
+
+
+def dollars(usd: float) -> str:
+    """Return an amount of US dollars with enough figures to tell it from nothing."""
+    return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.2g}" if usd >= 1e-4 else "<$0.0001"

@@ -38,14 +38,23 @@ async def explorer_pictures(copy: Path, folder: Path) -> None:
         await pilot.press("d")
         await save(pilot, folder, "diff")
         await pilot.press("3", "enter")
-        source = app.screen.query_one("#mapping-source", LineView)
-        while not source.lines:
-            await pilot.pause(0.05)
-        await pilot.press(*["right_square_bracket"] * 4)
-        await save(pilot, folder, "mapping")
+        await mapping_pictures(pilot, folder)
         await pilot.press("escape", "4")
         await save(pilot, folder, "timing")
         await pilot.press("q")
+
+
+async def mapping_pictures(pilot: Pilot[Ending], folder: Path) -> None:
+    """Save the Mapping tab where the option points: the translation, then the option's program beside the CUDA."""
+    await pilot.press("v")
+    for view in ("#mapping-cuda", "#mapping-metal"):
+        while len(pilot.app.screen.query_one(view, LineView).lines) < 2:
+            await pilot.pause(0.05)
+    await pilot.press("z")
+    await save(pilot, folder, "mapping")
+    await pilot.press("t")
+    await save(pilot, folder, "evidence")
+    await pilot.press("t", "z")
 
 
 async def replay_picture(path: Path, title: str, folder: Path) -> None:

@@ -14,29 +14,36 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.worker import Worker, WorkerError, WorkerState
 
+from ksearch_tui.announcing import announcement, asked_now, hint
 from ksearch_tui.editor import EditorError, discard_draft, edit_file, editor_command, write_draft
 from ksearch_tui.inert import one_line
 from ksearch_tui.keys import actions, bindings
 from ksearch_tui.paths import sessions_folder
+from ksearch_tui.replies_under_way import RepliesUnderWay
 from ksearch_tui.screens.new_option import NewOptionDialog
 from ksearch_tui.screens.redirect import RedirectDialog
 from ksearch_tui.screens.run_screen import RunScreen
 from ksearch_tui.start_at import AtExplorer
+from ksearch_tui.widgets.activity_tab import ActivityTab
 from ksearch_tui.widgets.status_line import StatusLine
-from ksearch_tui.wording import plural, times
-from search.events import Event
+from ksearch_tui.wording import count, plural
+from search.events import Event, is_followed
 from search.kernels.program import ProgramError
 from search.kernels.text import program_from_text, program_to_text
 from search.option import FAILED, OPEN, PROPOSED, PRUNED
+from search.proposers.base import BrokenOff
 from search.rules import TreeError
 from search.tree import Tree
 from sessions.store import SessionStore
 
 if TYPE_CHECKING:
+    from search.audience import Question
     from search.engine import Engine
 
 # Changes of the tree are gathered this long before they are laid out.
 _TICK_SECONDS = 0.12
+# So are the pieces of a model's reply: nobody reads faster.
+_HEAR_SECONDS = 0.08
 _STOP_SECONDS = 5.0
 
 
@@ -66,6 +73,8 @@ class ExplorerScreen(RunScreen):
         self._store = start.store
         self._engine_work: Worker[None] | None = None
         self._stages: dict[str, str] = {}
+        self._under_way = RepliesUnderWay()
+        self._heard = -1
         self._asking: list[str] = []
         self._seen_best = 0.0
         self._disabled: frozenset[str] = frozenset()
@@ -77,16 +86,20 @@ class ExplorerScreen(RunScreen):
         """Open the run once the first paint is out."""
         super().on_mount()
         self.set_interval(_TICK_SECONDS, self._tick)
+        self.set_interval(_HEAR_SECONDS, self._hear)
+        self.query_one(StatusLine).follow(self._under_way)
         self.call_after_refresh(self._open_run)
 
     @work(group="open", exit_on_error=False)
     async def _open_run(self) -> None:
         self._say_doing("opening the problem")
-        store = self._store = self._store or self._create_session()
+        # Only a run that can begin leaves a session: an endpoint may be down.
         engine = await self._open_engine(self.config, tree=self._start.tree)
+        store = self._store = self._store or self._create_session()
         engine.subscribe(store.append)
         engine.subscribe(self._on_event)
         engine.on_progress(self._on_progress)
+        engine.on_text(self._on_text)
         self._engine, self.run_state, self.problem = engine, engine.tree, engine.problem
         if store.repair:
             self.notify(store.repair, title="Session repaired", severity="warning", timeout=15, markup=False)
@@ -111,6 +124,8 @@ class ExplorerScreen(RunScreen):
             if worker.group == "open":
                 self._let_go()
                 self.post_message(self.Refused(self._start, self._sentence(worker.error)))
+                return
+            if isinstance(worker.error.__cause__, BrokenOff):
                 return
             title = "The run stopped" if worker.group == "engine" else "That did not work"
             text = self._sentence(worker.error)
@@ -137,23 +152,38 @@ class ExplorerScreen(RunScreen):
 
     def _announce(self, event: Event) -> None:
         """Show a toast for what a person may be waiting for."""
-        if event.kind == "evaluated" and event["outcome"] == "passed":
-            best = self.run_state.best()
-            speedup = self.run_state.speedup(best.id) if best else 0.0
-            if best is not None and best.parent and speedup > self._seen_best:
-                self.notify(
-                    f"{one_line(best.title)}: {times(speedup)} naive", title="New best", timeout=4, markup=False
-                )
-            self._seen_best = max(self._seen_best, speedup)
-        elif event.kind == "failed":
-            title = one_line(self.run_state[event["option"]].title)
-            self.notify(f"{title}: {one_line(event['reason'])}", title="Failed", severity="warning", markup=False)
-        elif event.kind == "stopped":
-            self.notify(one_line(event["reason"]), title="The run stopped", timeout=8, markup=False)
+        toast = announcement(event, self.run_state, self._seen_best)
+        if toast is not None:
+            self.notify(toast.text, title=toast.title, severity=toast.severity, timeout=toast.seconds, markup=False)
+        best = self.run_state.best()
+        self._seen_best = self.run_state.speedup(best.id) if best is not None else 0.0
 
     def _on_progress(self, option: str, stage: str) -> None:
-        self._stages[option] = stage
-        self._say_doing()
+        self._follow_questions()
+        if not self._under_way.wait(option, stage):
+            self._stages[option] = stage
+            self._say_doing()
+
+    def _on_text(self, question: Question, piece: str, thought: bool) -> None:
+        """Take in a piece of a reply; the next tick shows it."""
+        self._under_way.hear(question, piece, thought, self.elapsed())
+
+    def _follow_questions(self) -> None:
+        if self._engine is not None:
+            self._under_way.follow(self._engine.asking, self.elapsed())
+
+    def _hear(self) -> None:
+        """Show what models have said since the last tick, where it is looked at, and how long they have been asked."""
+        self._follow_questions()
+        under_way = self._under_way
+        if not under_way.replies and under_way.version == self._heard:
+            return
+        tab = self._shown_tab()
+        if isinstance(tab, ActivityTab):
+            tab.show_replies(under_way, self.run_state, self.elapsed())
+        if under_way.version != self._heard:
+            self._heard = under_way.version
+            self._say_doing()
 
     def _tick(self) -> None:
         if self._changed:
@@ -164,6 +194,8 @@ class ExplorerScreen(RunScreen):
 
     def _say_doing(self, text: str = "") -> None:
         """Say on the bottom line what is waited for: a request, or what is evaluated."""
+        if not text and (reply := self._under_way.latest) is not None:
+            text = asked_now(reply, self.run_state)
         if not text and self._asking:
             text = self._asking[-1]
         if not text and self._engine is not None:
@@ -172,17 +204,7 @@ class ExplorerScreen(RunScreen):
                 text = f"{one_line(self.run_state[running[0]].title)}: {self._stages.get(running[0], 'writing')}"
         status = self.query_one(StatusLine)
         status.set_doing(text)
-        status.set_hint(self._hint())
-
-    def _hint(self) -> str:
-        tree = self.run_state
-        if self._engine is None or tree.autopilot or tree.stopped:
-            return ""
-        if tree.paused:
-            return "paused: space goes on"
-        if {option.status for option in tree.frontier()} == {PROPOSED}:
-            return "your turn: a approves an option, A lets the policy decide"
-        return ""
+        status.set_hint(hint(self.run_state) if self._engine is not None else "")
 
     async def close_run(self) -> None:
         """Stop the engine, wait until it has let go of its evaluator, and close the session."""
@@ -213,12 +235,14 @@ class ExplorerScreen(RunScreen):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable what `option_changed` greyed out."""
+        """Disable what `option_changed` greyed out; only while a model is asked can that be broken off."""
+        if action == "break_off":
+            return not self.finding and self._engine is not None and bool(self._engine.asking)
         return None if action in self._disabled else super().check_action(action, parameters)
 
     def _possible(self, action: str) -> bool:
         option = self.option
-        if action in ("fold", "unfold", "top", "bottom"):
+        if action in ("fold", "unfold", "top", "bottom", "break_off"):
             return True
         if self._engine is None or option is None:
             return False
@@ -303,6 +327,18 @@ class ExplorerScreen(RunScreen):
         on = not self.run_state.autopilot
         self._decide(lambda engine, option: engine.set_autopilot(on))
 
+    def action_break_off(self) -> None:
+        """Break off what a model is being asked."""
+        engine = self._engine
+        if engine is None:
+            return
+        self._follow_questions()
+        asked, tokens = self._under_way.latest, self._under_way.tokens
+        if engine.cancel_call() and asked is not None:
+            said = f"{asked.question.role} {one_line(asked.question.model)}; it cost ~{count(tokens)} tokens."
+            self.notify(said, title="Broken off", severity="warning", timeout=8, markup=False)
+        self._hear()
+
     # -- asking the proposer -----------------------------------------------------------------------------------------
 
     @work(group="ask", exit_on_error=False)
@@ -334,13 +370,17 @@ class ExplorerScreen(RunScreen):
         engine, option = self._engine, self.option
         if engine is None or option is None:
             return
+        before = len(self.run_state.events)
         said = await self.app.push_screen_wait(
             RedirectDialog(one_line(option.title), lambda guidance: engine.redirect(option.id, guidance))
         )
         if said is not None:
             found = len(said.proposals)
             text = f"{plural(found, 'option')} follow it" if found else "Nothing new follows; the guidance is kept."
-            self.notify(text, title="Redirected", markup=False)
+            since = self.run_state.events[before:]
+            told = [event for event in since if is_followed(event) and event["option"] == option.id]
+            followed = [f"How it was followed: {one_line(event['text'])}" for event in told[-1:]]
+            self.notify("\n".join([text, *followed]), title="Redirected", timeout=12, markup=False)
             self._changed = True
 
     @work(group="ask", exit_on_error=False)

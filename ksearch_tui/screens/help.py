@@ -24,6 +24,7 @@ _HEADINGS = {
     "list": "In a list or text",
     "lines": "In a kernel",
     "mapping": "In the Mapping tab",
+    "activity": "In the Activity tab",
     "app": "Everywhere",
 }
 _LABEL_WIDTH = 16

@@ -42,7 +42,7 @@ class ReplayScreen(RunScreen):
     def compose_bottom(self) -> ComposeResult:
         """Compose the position above the status line."""
         yield PositionBar(id="position")
-        yield StatusLine(self.elapsed, id="status")
+        yield StatusLine(self.elapsed, self.seconds_left, id="status")
 
     def on_mount(self) -> None:
         """Show the first event and start to play."""
@@ -69,6 +69,11 @@ class ReplayScreen(RunScreen):
             return 0.0
         first, now = (datetime.fromisoformat(events[place].at) for place in (0, position - 1))
         return (now - first).total_seconds()
+
+    def now(self) -> datetime:
+        """Return the moment of the event that is shown."""
+        position = max(1, self._replay.position)
+        return datetime.fromisoformat(self._replay.events[position - 1].at)
 
     # -- playing -----------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +17,8 @@ from textual.widgets import Tree as TreeWidget
 
 from ksearch_tui.editor import write_new
 from ksearch_tui.inert import one_line
+from ksearch_tui.screens.reply import ReplyScreen
+from ksearch_tui.widgets.activity_log import ActivityLog
 from ksearch_tui.widgets.activity_tab import ActivityTab
 from ksearch_tui.widgets.kernel_tab import KernelTab
 from ksearch_tui.widgets.look import Look, Tab
@@ -27,7 +30,7 @@ from ksearch_tui.widgets.run_header import RunHeader
 from ksearch_tui.widgets.status_line import StatusLine
 from ksearch_tui.widgets.timing_tab import TimingTab
 from ksearch_tui.widgets.too_small import TooSmall
-from search import policy
+from search import policy, spending
 from search.calibration import Calibration
 from search.config import RunConfig
 from search.kernels.text import program_to_text
@@ -68,7 +71,15 @@ class RunScreen(Screen[None]):
 
     def compose_bottom(self) -> ComposeResult:
         """Compose what stands between the panes and the footer."""
-        yield StatusLine(self.elapsed, id="status")
+        yield StatusLine(self.elapsed, self.seconds_left, id="status")
+
+    def seconds_left(self) -> float | None:
+        """Return how long the run may still go on, None where there is no limit."""
+        return spending.seconds_left(spending.Budget.of(self.config), self.run_state, self.now())
+
+    def now(self) -> datetime:
+        """Return the moment that the screen shows."""
+        return datetime.now(UTC)
 
     @staticmethod
     def _tabs() -> tuple[OptionTab, KernelTab, MappingTab, TimingTab, ActivityTab]:
@@ -144,7 +155,9 @@ class RunScreen(Screen[None]):
 
     @on(TabbedContent.TabActivated)
     def _tab_chosen(self) -> None:
-        self._shown_tab().show(self.look())
+        tab = self._shown_tab()
+        self.set_class(isinstance(tab, MappingTab), "-two-sides")
+        tab.show(self.look())
 
     # -- moving ------------------------------------------------------------------------------------------------------
 
@@ -227,6 +240,16 @@ class RunScreen(Screen[None]):
             kernel.diff = True
             self.action_show_tab(TABS.index("Kernel") + 1)
 
+    def action_evidence(self) -> None:
+        """Show the CUDA that the option points at."""
+        mapping = self.query_one(MappingTab)
+        mapping.show(self.look())
+        if mapping.go_to_evidence():
+            self.action_show_tab(TABS.index("Mapping") + 1)
+            self.call_after_refresh(self.action_details)
+        else:
+            self.notify("The option points at no line of a CUDA reference.", markup=False)
+
     def action_save_kernel(self) -> None:
         """Write the option's program into a file in the working folder, as `e` edits it and `check` reads it."""
         option = self.option
@@ -241,6 +264,10 @@ class RunScreen(Screen[None]):
             self.notify(one_line(str(error)), title="Not written", severity="error", markup=False)
             return
         self.notify(str(path), title="Written", timeout=8, markup=False)
+
+    def on_activity_log_opened(self, event: ActivityLog.Opened) -> None:
+        """Show a model's reply in full."""
+        self.app.push_screen(ReplyScreen(event.replied, self.run_state))
 
     # -- finding -----------------------------------------------------------------------------------------------------
 

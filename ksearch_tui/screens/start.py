@@ -21,12 +21,15 @@ from ksearch_tui.keys import bindings
 from ksearch_tui.paths import SUFFIX, new_session_path, recent_sessions
 from ksearch_tui.screens.new_problem import NewProblemDialog
 from ksearch_tui.start_at import AtExplorer, AtReplay, AtStart, StartAt
+from ksearch_tui.widgets.limit_fields import FieldError, LimitFields
+from ksearch_tui.widgets.model_fields import ModelFields
 from ksearch_tui.widgets.too_small import TooSmall
 from profiles.hardware import ProfileError, load_profile, profile_names
 from search.config import RunConfig
 from search.devices.registry import default_device, device_names
 from search.problems.definition import ProblemError, built_in_names, load_problem
 from search.rules import TreeError
+from search.spending import Budget
 from sessions.examples import example_names, example_path
 from sessions.store import SessionError, read_session
 
@@ -34,6 +37,7 @@ DEFAULT_PROBLEM = "attention_prefill"
 DEFAULT_PROFILE = "apple-m3-max"
 BY_HAND = "yours: nothing runs that you did not approve"
 BY_POLICY = "autopilot: the policy decides until you take over"
+LLM = "llm"
 _OWN_FOLDER = "a folder of your own…"
 _QUIET = "$foreground 60%"
 
@@ -45,10 +49,6 @@ class Recorded:
     path: Path
     label: str
     example: bool
-
-
-class FieldError(ValueError):
-    """A field that a run can't start with, in words for a person."""
 
 
 class StartScreen(Screen[None]):
@@ -79,6 +79,7 @@ class StartScreen(Screen[None]):
             *(Recorded(example_path(name), name, True) for name in example_names()),
         ]
         self._suggested = ""
+        self._asked: tuple[object, object] | None = None
 
     def compose(self) -> ComposeResult:
         # Imported here: the explorer's first paint does without it.
@@ -97,7 +98,8 @@ class StartScreen(Screen[None]):
                 yield from _field("Device", _choice("device", device_names(), config.device))
                 yield from _field("Profile", _choice("profile", profile_names(), config.profile))
                 yield from _field("Proposer", _choice("proposer", proposer_names(), config.proposer))
-                yield from _field("Budget", Input(str(config.budget), type="integer", id="budget", compact=True))
+                yield ModelFields(config)
+                yield LimitFields(Budget.of(config))
                 yield from _field("Session", Input(id="session", compact=True))
                 yield from _field("Decisions", _choice("decides", [BY_HAND, BY_POLICY], BY_HAND))
                 with _row():
@@ -123,6 +125,7 @@ class StartScreen(Screen[None]):
         recorded.border_title = "Sessions and examples"
         recorded.display = bool(self._recorded)
         self._suggest_session()
+        self._show_model_fields()
         self._say(self._said)
         if self._find_profile and self._config.device == "metal":
             self._detect_profile()
@@ -178,16 +181,34 @@ class StartScreen(Screen[None]):
             )
         )
 
+    @on(Select.Changed, "#proposer")
+    @on(Select.Changed, "#endpoint")
+    def _show_model_fields(self) -> None:
+        """Show what a model needs only where one is asked; say at once when its key is missing."""
+        asked = (self._select("proposer").value, self._select("endpoint").value)
+        if asked == self._asked:
+            return
+        self._asked = asked
+        asks, fields = self._asks_models(), self.query_one(ModelFields)
+        fields.display = asks
+        self.query_one(LimitFields).show_models(asks)
+        self._say(fields.describe() if asks else "")
+
+    def _asks_models(self) -> bool:
+        return self._select("proposer").value == LLM
+
     def _read(self) -> AtExplorer:
         """Return the run that the fields describe; raise what is wrong with them."""
+        # Imported here: the start screen's first paint does without it.
+        from ksearch_tui.headless.settings import model_settings
+
         chosen = self._problem()
         if not chosen:
             raise FieldError("name the folder of your problem")
         problem = load_problem(chosen)
         load_profile(str(self._select("profile").value))
-        budget = self._text("budget")
-        if not budget.isdigit() or int(budget) < 1:
-            raise FieldError(f"the budget is '{budget}'; it must be a number of evaluations, 1 or more")
+        asks = self._asks_models()
+        limits = self.query_one(LimitFields).limits(models=asks)
         if not self._text("session"):
             raise FieldError("name the session's file")
         path = Path(self._text("session")).expanduser()
@@ -198,7 +219,11 @@ class StartScreen(Screen[None]):
             device=str(self._select("device").value),
             profile=str(self._select("profile").value),
             proposer=str(self._select("proposer").value),
-            budget=int(budget),
+            budget=limits.evaluations,
+            minutes=limits.minutes,
+            tokens=limits.tokens,
+            usd=limits.usd,
+            **(model_settings(**self.query_one(ModelFields).settings()) if asks else {}),
         )
         return AtExplorer(config, path, autopilot=self._select("decides").value == BY_POLICY)
 

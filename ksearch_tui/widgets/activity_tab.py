@@ -1,81 +1,81 @@
-"""The Activity tab: what happened, one line each, the latest at the bottom."""
+"""The Activity tab: how predictions came out, what happened, and the reply that a model is giving right now."""
 
 from __future__ import annotations
 
-from textual.content import Content
+from typing import ClassVar
 
-from ksearch_tui.narration import clock_time, narrate
-from ksearch_tui.widgets.line_view import Line, LineView
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from ksearch_tui.keys import bindings
+from ksearch_tui.replies_under_way import RepliesUnderWay
+from ksearch_tui.widgets.activity_log import ActivityLog
+from ksearch_tui.widgets.live_reply import LiveReply, LiveText
 from ksearch_tui.widgets.look import Look
-from search.events import PERSON, Event
+from ksearch_tui.widgets.record_table import record_table
+from search.track_record import TrackRecord, track_records
 from search.tree import Tree
 
-_MOST_LINES = 2_000
-_LEAST_WIDTH = 20
-_CLOCK_WIDTH = 10
-_NO_CLOCK = Content(" " * _CLOCK_WIDTH)
-_STYLES = {
-    "failed": "$text-error",
-    "evaluated": "$text-success",
-    "asked": "$text-warning",
-    "stopped": "bold",
-    "paused": "bold",
-    "resumed": "bold",
-    "autopilot": "bold",
-}
 
+class ActivityTab(Vertical):
+    """Track records above, the log in the middle, a growing reply below."""
 
-class ActivityTab(LineView):
-    """The events of a run, told; long lines go on under themselves."""
-
-    WRAPS = True
+    BINDINGS: ClassVar[list[BindingType]] = bindings("activity")
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._told: list[Line] = []
-        self._seen = 0
+        self._look: Look | None = None
+        self._records: list[TrackRecord] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="records", markup=False)
+        yield ActivityLog(id="activity-log")
+        yield LiveReply(id="live")
+
+    def on_mount(self) -> None:
+        """Take no room for records before there is one."""
+        self.query_one("#records").display = False
 
     def show(self, look: Look) -> None:
         """Tell the events that are new since the last look."""
-        if look.seen < self._seen:
-            self._told, self._seen = [], 0
-            self.set_lines([])
-        if look.seen == self._seen:
-            return
-        start = max(self._seen, look.seen - _MOST_LINES)
-        told = (_line(event, look.tree) for event in look.tree.events[start : look.seen])
-        new = [line for line in told if line is not None]
-        self._told = [*self._told, *new][-_MOST_LINES:]
-        self._seen = look.seen
-        if not self.size:
-            # Not laid out yet: the first resize folds what was told.
-            return
-        self.set_lines([*self.lines, *self._folded(new)][-_MOST_LINES:], follow=True)
+        self._look = look
+        records = track_records(look.calibration)
+        if records != self._records:
+            self._records = records
+            self._draw_records()
+        self.query_one(ActivityLog).show(look)
+
+    def show_replies(self, under_way: RepliesUnderWay, tree: Tree, now: float) -> None:
+        """Show what models are saying up to ``now``."""
+        self.query_one(LiveReply).show(under_way, tree, now)
 
     def on_resize(self) -> None:
-        """Fold the lines to another width."""
-        super().on_resize()
-        self.set_lines(self._folded(self._told)[-_MOST_LINES:], follow=True)
+        """Fit the records to another width."""
+        self._draw_records()
 
-    def _folded(self, told: list[Line]) -> list[Line]:
-        width = max(_LEAST_WIDTH, self.scrollable_content_region.width - _CLOCK_WIDTH)
-        folded: list[Line] = []
-        for line in told:
-            first, *rest = line.text.wrap(width)
-            folded.append(Line(first, line.gutter))
-            folded += [Line(part, _NO_CLOCK) for part in rest]
-        return folded
+    def _draw_records(self) -> None:
+        table = self.query_one("#records", Static)
+        table.display = bool(self._records)
+        table.update(record_table(self._records, self.size.width - 2))
 
+    def action_open_reply(self) -> None:
+        """Open the reply under the log's cursor."""
+        self.query_one(ActivityLog).open_reply()
 
-def _line(event: Event, tree: Tree) -> Line | None:
-    text = narrate(event, tree)
-    if not text:
-        return None
-    style = _STYLES.get(event.kind, "")
-    if event.kind == "evaluated" and event["outcome"] != "passed":
-        style = "$text-error"
-    elif event.kind == "note" and event["level"] != "info":
-        style = "$text-warning" if event["level"] == "warning" else "$text-error"
-    elif event.data.get("by") == PERSON:
-        style = "$text-accent"
-    return Line(Content.assemble((text, style)), Content.assemble((f"{clock_time(event)}  ", "$foreground 50%")))
+    def action_next_reply(self) -> None:
+        """Go to the next reply in the log."""
+        self.query_one(ActivityLog).next_reply()
+
+    def action_previous_reply(self) -> None:
+        """Go to the reply above in the log."""
+        self.query_one(ActivityLog).previous_reply()
+
+    def action_live_down(self) -> None:
+        """Go towards the end of the growing reply."""
+        self.query_one(LiveText).action_cursor_down()
+
+    def action_live_up(self) -> None:
+        """Go back in the growing reply, and hold it still."""
+        self.query_one(LiveText).action_cursor_up()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from textual.content import Content
 
@@ -68,22 +69,41 @@ def _remark(text: str) -> Line:
     return Line(Content.assemble((one_line(text), _QUIET)))
 
 
+@dataclass(frozen=True)
+class Row:
+    """A line of a program as it is shown.
+
+    ``step`` counts its pass from 0; ``number`` counts the lines of that pass's ``header`` or ``source`` from 1. For the
+    lines above those, ``part`` is ``launch``, and ``number`` counts them from 0.
+    """
+
+    line: Line
+    step: int
+    part: str
+    number: int
+
+
 def program_lines(program: Program, failure: Failure | None = None) -> list[Line]:
     """Return every pass: how it is launched, its header and its numbered source, the failing line marked."""
-    lines: list[Line] = []
-    for number, step in enumerate(program.passes, start=1):
-        if lines:
-            lines.append(_unnumbered(""))
-        count = f"pass {number} of {len(program.passes)} · " if len(program.passes) > 1 else ""
-        lines.append(_unnumbered(f"{count}{one_line(step.name)}", _HEADING))
-        lines += [_unnumbered(one_line(text), _QUIET) for text in _launch(step)]
-        if step.header:
-            lines.append(_unnumbered("header", _HEADING))
-            lines += _numbered(step.header, None)
-            lines.append(_unnumbered("source", _HEADING))
+    return [row.line for row in program_rows(program, failure)]
+
+
+def program_rows(program: Program, failure: Failure | None = None) -> list[Row]:
+    """Return the lines of `program_lines`, each with its place in the program."""
+    rows: list[Row] = []
+    for number, step in enumerate(program.passes):
+        count = f"pass {number + 1} of {len(program.passes)} · " if len(program.passes) > 1 else ""
+        launch = [_unnumbered("")] if rows else []
+        launch.append(_unnumbered(f"{count}{one_line(step.name)}", _HEADING))
+        launch += [_unnumbered(one_line(text), _QUIET) for text in _launch(step)]
         at = failure.line if failure is not None and failure.pass_name in ("", step.name) else None
-        lines += _numbered(step.source, at)
-    return lines
+        rows += [Row(line, number, "launch", place) for place, line in enumerate(launch)]
+        if step.header:
+            rows.append(Row(_unnumbered("header", _HEADING), number, "launch", len(launch)))
+            rows += [Row(line, number, "header", place) for place, line in enumerate(_numbered(step.header, None), 1)]
+            rows.append(Row(_unnumbered("source", _HEADING), number, "launch", len(launch) + 1))
+        rows += [Row(line, number, "source", place) for place, line in enumerate(_numbered(step.source, at), 1)]
+    return rows
 
 
 def _launch(step: Pass) -> Iterator[str]:

@@ -38,7 +38,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows lines; with ``cursor`` a line can be chosen by key or click."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "lines")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"line-view--cursor"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"line-view--cursor", "line-view--linked"}
     ALLOW_SELECT = True
     WRAPS: ClassVar[bool] = False
 
@@ -61,7 +61,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._lines: Sequence[Line] = ()
         self._has_cursor = cursor
         self._width = 0
-        self._strips: LRUCache[tuple[int, int, bool], Strip] = LRUCache(2048)
+        self._linked: frozenset[int] = frozenset()
+        self._strips: LRUCache[tuple[int, int, bool, bool], Strip] = LRUCache(2048)
         self._styles: dict[str, Style] = {}
 
     @property
@@ -84,6 +85,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         # Only as far down as there is or was text: painting empty lines costs as much as painting full ones.
         self.refresh(Region(0, 0, self.size.width, min(self.size.height, max(0, changed - self.scroll_offset.y))))
 
+    def set_linked(self, lines: frozenset[int]) -> None:
+        """Mark the lines that go with where a person is in another view."""
+        if lines != self._linked:
+            self._linked = lines
+            self.refresh()
+
     def _fit(self) -> None:
         """Set the size to scroll over: none where all fits, since each change of it lays the screen out anew."""
         view = self.scrollable_content_region
@@ -98,20 +105,23 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if number >= len(self._lines):
             return Strip.blank(width, self.visual_style.rich_style)
         at_cursor = self._has_cursor and number == self.cursor_line
-        key = (number, scroll_x, at_cursor)
+        linked = number in self._linked
+        key = (number, scroll_x, at_cursor, linked)
         selected = self.text_selection is not None
         if not selected and (cached := self._strips.get(key)) is not None:
             return cached
-        strip = self._strip_of(number, scroll_x, width, at_cursor)
+        strip = self._strip_of(number, scroll_x, width, at_cursor, linked)
         if not selected:
             self._strips[key] = strip
         return strip
 
-    def _strip_of(self, number: int, scroll_x: int, width: int, at_cursor: bool) -> Strip:
+    def _strip_of(self, number: int, scroll_x: int, width: int, at_cursor: bool, linked: bool) -> Strip:
         line = self._lines[number]
         base = self.visual_style
         if line.ground:
             base += self._parse(line.ground)
+        if linked:
+            base += Style.from_styles(self.get_component_styles("line-view--linked"))
         if at_cursor:
             base += Style.from_styles(self.get_component_styles("line-view--cursor"))
         text = line.text
@@ -149,6 +159,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Forget strips of another width."""
         self._strips.clear()
         self._fit()
+        if self._has_cursor:
+            self._scroll_to_cursor()
 
     # -- selecting text ----------------------------------------------------------------------------------------------
 
@@ -167,9 +179,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Bring the cursor's line into view and say so."""
         if not self._has_cursor:
             return
-        self.scroll_to_region(Region(0, new, 1, 1), animate=False, force=True, x_axis=False)
+        self._scroll_to_cursor()
         self.refresh()
         self.post_message(self.CursorMoved(self, new))
+
+    def _scroll_to_cursor(self) -> None:
+        self.scroll_to_region(Region(0, self.cursor_line, 1, 1), animate=False, force=True, x_axis=False)
 
     def validate_cursor_line(self, line: int) -> int:
         """Keep the cursor on a line."""
@@ -179,6 +194,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Choose the clicked line."""
         if self._has_cursor:
             self.cursor_line = int(event.y + self.scroll_offset.y)
+
+    def follow(self, line: int, row: int) -> None:
+        """Put the cursor on ``line`` and that line on ``row`` of the view, as far as it scrolls, and tell nobody."""
+        row = max(0, min(row, self.scrollable_content_region.height - 1))
+        self.scroll_to(y=line - row, animate=False, force=True, immediate=True)
+        with self.prevent(self.CursorMoved):
+            self.cursor_line = line
 
     def _move(self, lines: int) -> None:
         if self._has_cursor:

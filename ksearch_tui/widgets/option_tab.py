@@ -1,11 +1,21 @@
-"""The Option tab: why, predicted against found, rating and how it moved, who decided and when, guidance, failure."""
+"""The Option tab: why, predicted against found, rating and how it moved, who decided and when, guidance, failure.
+
+What the option points at in the CUDA references stands there too, as those lines.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from textual import work
 from textual.content import Content
+from textual.worker import get_current_worker
 
 from ksearch_tui.inert import inert, one_line
 from ksearch_tui.narration import clock_time
+from ksearch_tui.widgets.cited import cited_places, excerpt, read_texts
 from ksearch_tui.widgets.look import Look
 from ksearch_tui.widgets.page import Page, Paragraph
 from ksearch_tui.wording import (
@@ -19,7 +29,8 @@ from ksearch_tui.wording import (
     who,
 )
 from search import policy
-from search.events import PERSON, Event
+from search.events import PERSON, Event, is_followed
+from search.problems.definition import Problem
 from search.tree import PROPOSED, Option, Tree
 
 _LABEL_WIDTH = 11
@@ -31,18 +42,37 @@ _DECIDING = frozenset({"decided", "redirected", "edited"})
 class OptionTab(Page):
     """What there is to know about the option under the cursor."""
 
-    _shown: tuple[Option | None, int, str] | None = None
+    _shown: tuple[Option | None, int, str, int] | None = None
+    _look: Look | None = None
+    _problem: Problem | None = None
+    _texts: Mapping[Path, tuple[str, ...]] = MappingProxyType({})
 
     def show(self, look: Look) -> None:
-        """Show the option of ``look``."""
-        key = (look.option, look.seen, look.policy_next)
+        """Show the option of ``look``; the CUDA references are read when an option first points at one."""
+        self._look = look
+        if look.problem is not self._problem and look.problem and cited_places(look.option, look.problem.cuda):
+            self._problem = look.problem
+            self._read(look.problem)
+        key = (look.option, look.seen, look.policy_next, len(self._texts))
         if key == self._shown:
             return
         before = self._shown[0] if self._shown else None
         self._shown = key
-        self.write(describe_option(look, look.option) if look.option else _welcome(look))
+        self.write(describe_option(look, look.option, self._texts) if look.option else _welcome(look))
         if before is None or look.option is None or look.option.id != before.id:
             self.scroll_home(animate=False)
+
+    @work(thread=True, exclusive=True, exit_on_error=False)
+    def _read(self, problem: Problem) -> None:
+        worker = get_current_worker()
+        texts = read_texts(problem.cuda)
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._has_read, texts)
+
+    def _has_read(self, texts: Mapping[Path, tuple[str, ...]]) -> None:
+        self._texts = texts
+        if self._look is not None:
+            self.show(self._look)
 
 
 def _welcome(look: Look) -> list[Paragraph]:
@@ -57,19 +87,33 @@ def _welcome(look: Look) -> list[Paragraph]:
     ]
 
 
-def describe_option(look: Look, option: Option) -> list[Paragraph]:
-    """Return everything that is known about ``option``, in the order to read it."""
+def describe_option(look: Look, option: Option, texts: Mapping[Path, tuple[str, ...]]) -> list[Paragraph]:
+    """Return everything that is known about ``option``, in the order to read it; ``texts`` are the CUDA references."""
     tree = look.tree
     facts = [_headline(option), *_path(option, tree)]
     if option.why:
         facts += [_BLANK, Paragraph(Content(inert(option.why.strip())))]
+    facts += _evidence(option, look, texts)
     facts += [_BLANK, *_figures(option, look), *_ratings(option)]
     about = [event for event in tree.events if event.data.get("option") == option.id]
     facts += _decisions(option, look, about)
-    facts += _guidance(option, tree)
+    facts += _guidance(option, tree, about)
     facts += _failure(option)
     facts += _notes(about)
     return facts
+
+
+def _evidence(option: Option, look: Look, texts: Mapping[Path, tuple[str, ...]]) -> list[Paragraph]:
+    """Return the places in the CUDA references that the option points at, each with its lines."""
+    lines: list[Paragraph] = []
+    for place in cited_places(option, look.problem.cuda if look.problem else ()):
+        shown = excerpt(place, texts.get(place.path, ()))
+        missing = "" if shown or place.path not in texts else "the file has no such line"
+        lines += [_BLANK, _entry("evidence", (str(place), "bold"), (f"  {missing or 'v goes there'}", _QUIET))]
+        for number, text in shown:
+            style = "" if number == place.line else _QUIET
+            lines.append(_entry("", (f"{number:>4} ", "$foreground 40%"), (inert(text), style)))
+    return lines
 
 
 def _headline(option: Option) -> Paragraph:
@@ -152,12 +196,16 @@ def _decision(event: Event, tree: Tree) -> list[str | tuple[str, str]]:
     return parts
 
 
-def _guidance(option: Option, tree: Tree) -> list[Paragraph]:
+def _guidance(option: Option, tree: Tree, about: list[Event]) -> list[Paragraph]:
+    """Return what a person asked for on the way to the option, and how models say that they followed it here."""
     lines = []
     for node in tree.path(option.id):
         for text in node.guidance:
             source = "" if node.id == option.id else f" (given at '{one_line(node.title)}')"
             lines.append(_entry("guidance", f"“{one_line(text)}”", (source, _QUIET)))
+    for event in about:
+        if is_followed(event):
+            lines.append(_entry("followed", one_line(event["text"]), (f" (said at {clock_time(event)})", _QUIET)))
     return lines
 
 
@@ -175,7 +223,7 @@ def _failure(option: Option) -> list[Paragraph]:
 def _notes(about: list[Event]) -> list[Paragraph]:
     lines = []
     for event in about:
-        if event.kind == "note":
+        if event.kind == "note" and not is_followed(event):
             lines.append(_entry("note", one_line(event["text"])))
         elif event.kind == "wrote" and event["note"]:
             lines.append(_entry("rewritten", one_line(event["note"])))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -188,9 +190,13 @@ Condition = Callable[[], object]
 def until():
     """Return a wait for a condition: messages are let through until it holds."""
 
-    async def wait(pilot, condition: Condition) -> None:
-        for _ in range(500):
-            await pilot.pause()
+    async def wait(pilot, condition: Condition, seconds: float = 0.0) -> None:
+        """Wait until ``condition`` holds: for some messages, and for ``seconds`` where a thread has work to do."""
+        end = time.monotonic() + seconds
+        for number in count():
+            if number >= 500 and time.monotonic() > end:
+                break
+            await pilot.pause(0.02 if seconds else None)
             if condition():
                 return
         said = [note.message for note in pilot.app._notifications]

@@ -15,9 +15,11 @@ from ksearch_tui.screens.replay import ReplayScreen
 @pytest.mark.parametrize(
     ("screen", "places"), [(ExplorerScreen, ("explorer", "browse")), (ReplayScreen, ("replay", "browse"))]
 )
-def test_every_action_of_a_screen_can_be_done_and_no_key_means_two(screen, places):
+def test_every_action_of_a_screen_can_be_done_and_no_key_but_esc_means_two(screen, places):
     keys = [key for action in actions(*places, "app") for key in action.keys.split(",")]
-    assert len(keys) == len(set(keys))
+    twice = [key for key in keys if keys.count(key) > 1]
+    # Esc breaks off what a model is asked, which is only there meanwhile, and goes back otherwise.
+    assert twice == (["escape"] * 2 if screen is ExplorerScreen else [])
     for action in actions(*places):
         assert callable(getattr(screen, f"action_{action.call.split('(')[0]}"))
 

@@ -14,9 +14,11 @@ from textual.widgets import Input
 
 from ksearch_tui.app import KsearchApp
 from ksearch_tui.screens.new_option import NewOptionDialog
+from ksearch_tui.screens.new_problem import NewProblemDialog
 from ksearch_tui.screens.redirect import RedirectDialog
 from ksearch_tui.screens.start import StartScreen
 from ksearch_tui.start_at import AtReplay, AtStart
+from ksearch_tui.widgets.line_view import LineView
 from search.problems.definition import load_problem
 from sessions.store import read_session
 
@@ -47,6 +49,17 @@ def steered(settle):
 @pytest.mark.parametrize("tab", ["1", "2", "4", "5"], ids=["option", "kernel", "timing", "activity"])
 def test_explorer(snap_compare, run, steered, size, tab):
     assert snap_compare(run.app(), terminal_size=size, run_before=lambda pilot: steered(pilot, tab))
+
+
+def test_mapping(snap_compare, run, steered, until, size):
+    async def show(pilot) -> None:
+        await steered(pilot, "3", "enter")
+        screen = pilot.app.screen
+        await until(pilot, lambda: len(screen.query_one("#mapping-metal", LineView).lines) > 1, seconds=20)
+        await pilot.press(*["right_square_bracket"] * 3)
+        await pilot.pause()
+
+    assert snap_compare(run.app(), terminal_size=size, run_before=show)
 
 
 def test_explorer_with_a_diff(snap_compare, run, steered, size):
@@ -127,3 +140,28 @@ def test_replay(snap_compare, run, steered, size):
     session = read_session(run.session)
     app = KsearchApp(AtReplay(session.events, session.config, "row sums", paused=True))
     assert snap_compare(app, terminal_size=size, press=["end", "left", "j"])
+
+
+def test_new_problem_with_a_question(snap_compare, run, until, monkeypatch, tmp_path, size):
+    monkeypatch.setattr("ksearch_tui.screens.start.example_names", lambda: [])
+    monkeypatch.setattr(
+        "ksearch_tui.screens.start.new_session_path", lambda problem: Path("/home/you/run.ksearch.toml")
+    )
+    monkeypatch.setattr("ksearch_tui.screens.start.default_device", lambda: "simulator")
+    monkeypatch.chdir(tmp_path)
+    Path("twice.cu").write_text(
+        "__global__ void twice(float* y, int n) {\n  if (threadIdx.x < n) y[threadIdx.x] *= 2;\n}\n"
+    )
+
+    async def ask(pilot) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewProblemDialog))
+        for field in pilot.app.screen.query(Input):
+            field.cursor_blink = False
+        await pilot.press(*"twice.cu", "enter")
+        await until(pilot, lambda: pilot.app.screen.query_one("#answer-field").display, seconds=30)
+        await pilot.press(*"ceildiv(n, 32)")
+
+    app = KsearchApp(AtStart(), open_engine=run.open_engine)
+    assert snap_compare(app, terminal_size=size, run_before=ask)

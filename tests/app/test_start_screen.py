@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from textual.widgets import Input, OptionList, Select
 
@@ -137,3 +139,74 @@ async def test_a_session_that_is_open_elsewhere_is_said_in_place(start, run, set
         await pilot.press("down", "enter")
         await until(pilot, lambda: "open in another ksearch-tui" in said(pilot))
     store.close()
+
+
+ENDPOINT = RunConfig("softmax", "simulator", "apple-m3-max", "llm", endpoint="ollama")
+
+
+async def test_a_models_endpoint_roles_context_and_limits_are_taken(start, run, settle, until):
+    config = replace(ENDPOINT, problem=run.config.problem)
+    async with start(config).run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        screen = pilot.app.screen
+        fields = {"selector": "big", "generator": " small ", "minutes": "7.5", "tokens": "20000", "usd": "0.25"}
+        for field, value in fields.items():
+            screen.query_one(f"#{field}", Input).value = value
+        screen.query_one("#context", Select).value = "mapping"
+        await pilot.click("#start")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ExplorerScreen))
+        await settle(pilot)
+        assert pilot.app.screen.config == replace(
+            config, selector="big", generator="small", context="mapping", minutes=7.5, tokens=20000, usd=0.25
+        )
+        await pilot.press("q")
+
+
+async def test_the_fields_of_models_are_there_only_for_the_proposer_that_asks_them(start, run, until):
+    async with start(run.config).run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        screen = pilot.app.screen
+        assert not screen.query_one("#model-fields").display
+        assert not screen.query_one("#usd").display
+        screen.query_one("#proposer", Select).value = "llm"
+        await pilot.pause()
+        assert screen.query_one("#model-fields").display
+        assert screen.query_one("#usd").display
+
+
+async def test_a_missing_key_is_said_as_soon_as_its_endpoint_is_chosen(start, run, until, monkeypatch):
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    async with start(ENDPOINT).run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        assert said(pilot) == ""
+        pilot.app.screen.query_one("#endpoint", Select).value = "gemini"
+        await until(pilot, lambda: "set GEMINI_API_KEY and start again, or take the catalogue" in said(pilot))
+        pilot.app.screen.query_one("#proposer", Select).value = "catalogue"
+        await until(pilot, lambda: said(pilot) == "")
+
+
+async def test_an_endpoint_that_is_down_is_said_with_a_way_out_and_leaves_no_session(
+    run, until, monkeypatch, model_server, tmp_path
+):
+    monkeypatch.setattr("ksearch_tui.screens.start.example_names", lambda: [])
+    profile = model_server.write_profile(tmp_path / "mine.toml", base_url="http://127.0.0.1:9/v1", selector="m")
+    config = replace(ENDPOINT, problem=run.config.problem, endpoint=str(profile))
+    async with KsearchApp(AtStart(config)).run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        await pilot.click("#start")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen) and said(pilot), 60)
+        assert "can't be reached at http://127.0.0.1:9/v1" in said(pilot)
+        assert "catalogue" in said(pilot)
+        assert pilot.app.screen.query_one("#endpoint", Select).value == str(profile)
+    assert not list(sessions_folder().glob("*.ksearch.toml"))
+
+
+@pytest.mark.parametrize(("field", "value"), [("tokens", "1.5"), ("usd", "-1"), ("minutes", "soon"), ("usd", "nan")])
+async def test_a_limit_that_is_none_is_said(start, run, until, field, value):
+    async with start(replace(ENDPOINT, problem=run.config.problem)).run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        pilot.app.screen.query_one(f"#{field}", Input).value = value
+        await pilot.click("#start")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, StartScreen)
+        assert f"is '{value}'; it must be a" in said(pilot)

@@ -6,6 +6,7 @@ The model is played by the test over HTTP. It writes the kernels of the softmax 
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,14 @@ def test_a_wrong_key_in_the_middle_keeps_the_session_and_it_goes_on_later(
     assert played.calls == ["initialize", "write"]
     tree = Tree.fold(read_session(session).events)
     assert [o.status for o in tree.options.values()] == ["passed", "passed", "proposed", "proposed"]
+
+
+def test_its_summary_says_how_predictions_came_out(finished: tuple[Path, Any, Played]) -> None:
+    session, done, _ = finished
+    tree = Tree.fold(read_session(session).events)
+    found = [tree.speedup_over_parent(o.id) / o.predicted for o in tree.options.values() if o.parent and o.passing]
+    bias = statistics.geometric_mean(found)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("  trust")]
+    # Every prediction was 0.1 and every program was faster than that, so all errors are to one side.
+    said = f"found {bias:.2f}× of what was predicted, off by {bias:.2f}× ({len(found)} results)"
+    assert lines == [f"  trust   chooser proposes: {said}", f"  trust   writer writes: {said}"]
