@@ -15,7 +15,16 @@ from search.evaluation.record import Failure
 from search.events import FOLLOWED
 from search.kernels.families import FAMILIES
 from search.kernels.program import Program
-from search.proposers.base import Judgement, Proposal, ProposerError, Redirection, Refinement, Situation
+from search.proposers.base import (
+    Judgement,
+    NothingForNow,
+    Proposal,
+    ProposerError,
+    ProposerUnavailable,
+    Redirection,
+    Refinement,
+    Situation,
+)
 from search.proposers.catalogue import CatalogueProposer
 from search.proposers.catalogue_entries import ROOT
 from search.proposers.given_root import GIVEN
@@ -101,9 +110,15 @@ class LlmProposer:
         setting, calls = await self._of(situation)
         guided = _is_guided(situation.tree, option)
         if option == situation.tree.root and not _initialized(situation.tree):
-            first = await self._conversation.ask(
-                calls, ask_initialize(setting), lambda text: read_initialize(text, guided)
-            )
+            try:
+                first = await self._conversation.ask(
+                    calls, ask_initialize(setting), lambda text: read_initialize(text, guided)
+                )
+            except NothingForNow:
+                raise
+            except ProposerError as error:
+                # Without first options there is nothing that the run could do instead.
+                raise ProposerUnavailable(str(error)) from error
             bottlenecks = "; ".join(first.bottlenecks)
             calls.note(f"kernel class: {first.kernel_class}. Bottlenecks: {bottlenecks}", option)
             _say_how(calls, option, first.followed)
