@@ -282,6 +282,8 @@ def test_ctrl_c_keeps_what_was_found_and_says_how_to_go_on(tmp_path: Path, home:
         text=True,
         env=environment(home),
         start_new_session=True,
+        # A shell's background jobs, and so a test run among them, ignore the signal; a person's terminal does not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while "evaluated" not in (session.read_text() if session.exists() else ""):
