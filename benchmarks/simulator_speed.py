@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy as np
 from machine import record
@@ -51,10 +52,10 @@ def seconds(action: Callable[[], object]) -> float:
 
 def processor_seconds(action: Callable[[], object]) -> float:
     """Return the processor time of the processes that ``action`` starts and waits for."""
-    before = os.times()
+    before = getrusage(RUSAGE_CHILDREN)
     action()
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def nanoseconds_each(device: SimulatorDevice, body: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 
@@ -18,8 +19,9 @@ REPORT = struct.Struct("<3Q8q")
 _OUT_OF_BOUNDS, _OUTSIDE, _THREADGROUP, _STACK, _ARITHMETIC, _ILLEGAL = 1, 2, 3, 4, 5, 6
 _DIVERGED, _TOO_MUCH_MEMORY, _NOT_LOADED, _OUT_OF_MEMORY = 7, 8, 9, 10
 _REFUSED_CALL = 11
-NO_SANDBOX = 12
+_NO_SANDBOX = 12
 _ASSERTION = 13
+_THREAD_ELSEWHERE = 14
 _THREADS_RETURNED = 1
 _VERBS = {0: "touches", 1: "reads", 2: "writes", 3: "jumps to", 4: "accesses"}
 
@@ -38,6 +40,16 @@ class Report:
         """Read a report from the start of the shared memory."""
         state, step, kind, *detail = REPORT.unpack(data[: REPORT.size])
         return Report(state, step, kind, tuple(detail))
+
+
+def lacking(report: Report) -> str | None:
+    """Return what the system lacks that no kernel can run without, if that is what ``report`` says."""
+    if report.kind == _NO_SANDBOX:
+        why = os.strerror(report.detail[0] & 0xFFF)
+        return f"this system does not let the simulator lock a kernel in ({why}), so none is run"
+    if report.kind == _THREAD_ELSEWHERE:
+        return "this system's C library keeps its notes of a thread away from the thread's stack, so no kernel is run"
+    return None
 
 
 def explain(

@@ -23,7 +23,7 @@ import numpy as np
 from search.devices.base import Checked, CheckReport, DeviceUnavailable, KernelFault
 from search.devices.simulator.assembly import KIND_SLOTS
 from search.devices.simulator.checking import FINDINGS_BYTES, Findings, read_findings, report_of, reports_of
-from search.devices.simulator.faults import DONE, FAULT, NO_SANDBOX, REPORT, Report, explain
+from search.devices.simulator.faults import DONE, FAULT, REPORT, Report, explain, lacking
 from search.devices.simulator.unit import ARGUMENTS, CONSTANT_BELOW, DATA, SHAPE, STRIDES, Buffer, Unit
 from search.kernels.dtypes import DTYPES, Array
 from search.kernels.program import ArraySpec, BoundProgram
@@ -343,9 +343,8 @@ def _fault(
     slots: Mapping[Buffer, _Slot],
     limits: Limits,
 ) -> KernelFault | None:
-    if report.state == FAULT and report.kind == NO_SANDBOX:
-        why = os.strerror(report.detail[0] & 0xFFF)
-        raise DeviceUnavailable(f"this system does not let the simulator lock a kernel in ({why}), so none is run")
+    if report.state == FAULT and (lack := lacking(report)):
+        raise DeviceUnavailable(lack)
     step, unit = bound.passes[report.step], units[report.step]
     if report.state == FAULT:
         arrays = [(slot.spec, slot.writable) for slot in slots.values()]

@@ -1,8 +1,9 @@
 // What a compiled kernel and the runtime share. It knows no kernel language: metal.h gives Metal's words their meaning
 // with nothing but this file, and needs no symbol of the runtime (a kernel can't replace what it can't name).
 //
-// Everything that runs a threadgroup lives in one aligned region of address space, so that any code on a fiber finds
-// its worker by rounding the stack pointer down: no thread-local storage, no hidden parameter.
+// Everything that runs a threadgroup lives in one aligned region of address space: its fibers' stacks and what the system
+// keeps of the thread that runs them. So any code on a fiber finds its worker by rounding an address down: no
+// thread-local storage, no hidden parameter.
 #pragma once
 
 typedef unsigned char ksr_u8;
@@ -182,16 +183,32 @@ struct ksr_worker {
     ksr_counters counters;
 };
 
-KSR_INLINE ksr_worker* ksr_here() {
-    ksr_address stack;
-#if defined(__x86_64__)
-    asm("movq %%rsp, %0" : "=r"(stack));
+#if defined(__x86_64__) && defined(__linux__)
+#define KSR_INSIDE "movq %%fs:0, %0"  // the thread's control block, which the ABI has begin with its own address
+#elif defined(__x86_64__)
+#define KSR_INSIDE "movq %%rsp, %0"
 #elif defined(__aarch64__)
-    asm("mov %0, sp" : "=r"(stack));
+#define KSR_INSIDE "mov %0, sp"
 #else
 #error "the simulator switches stacks on x86-64 and arm64 only"
 #endif
-    return reinterpret_cast<ksr_worker*>(stack & ~(KSR_REGION_BYTES - 1));
+
+KSR_INLINE ksr_worker* ksr_worker_around(ksr_address inside) {
+    return reinterpret_cast<ksr_worker*>(inside & ~(KSR_REGION_BYTES - 1));
+}
+
+KSR_INLINE ksr_worker* ksr_here() {
+    ksr_address inside;
+    asm(KSR_INSIDE : "=r"(inside));
+    return ksr_worker_around(inside);
+}
+
+// The same for code that lanes take turns in. A compiler would keep the address on the fiber's stack, and the processor
+// would have to know the next lane's stack pointer before it could begin with the lane's turn.
+KSR_INLINE ksr_worker* ksr_here_anew() {
+    ksr_address inside;
+    asm volatile(KSR_INSIDE : "=r"(inside));
+    return ksr_worker_around(inside);
 }
 
 // On Apple's systems x18 belongs to the system and no code uses it.
@@ -285,7 +302,7 @@ static __attribute__((noinline, cold, unused)) void ksr_note_site(
 template <class T>
 KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u64 site) {
     static_assert(sizeof(T) <= KSR_SLOT_BYTES, "a simdgroup operation takes values of at most 16 bytes");
-    ksr_worker* worker = ksr_here();
+    ksr_worker* worker = ksr_here_anew();
     ksr_simdgroup* group = worker->simdgroup;
     ksr_u32 lane = worker->lane, bit = 1u << lane;
     KSR_AFTER_CALLS(site, group->path[lane]);
@@ -318,7 +335,7 @@ KSR_INLINE T ksr_collective(T value, ksr_u32 operand, ksr_combine combine, ksr_u
 
 // Waits until every thread of the threadgroup has come to the barrier; `fence` has Metal's mem_flags.
 KSR_INLINE void ksr_wait_at_barrier(ksr_u64 site, ksr_u32 fence) {
-    ksr_worker* worker = ksr_here();
+    ksr_worker* worker = ksr_here_anew();
     ksr_simdgroup* group = worker->simdgroup;
     ksr_u32 lane = worker->lane, bit = 1u << lane;
     KSR_AFTER_CALLS(site, group->path[lane]);

@@ -122,3 +122,4 @@ void ksr_report_divergence(ksr_divergence what, ksr_trail place, ksr_trail other
 }
 void ksr_report_threadgroup_overrun(ksr_u32 byte) { fault(kThreadgroupOverrun, byte); }
 void ksr_report_out_of_memory() { fault(kOutOfMemory); }
+void ksr_report_thread_elsewhere() { fault(kThreadElsewhere); }

@@ -52,6 +52,7 @@ enum FaultKind : ksr_u64 {
     kRefusedCall = 11,        // number of the system call, its name in 16 bytes
     kNoSandbox = 12,          // error number
     kAssertion = 13,          // line, thread, its threadgroup's position in x, y and z
+    kThreadElsewhere = 14,    // what the system keeps of a thread is not where the thread's stack is
 };
 
 // Counts of one pass, over the threadgroups that ran.

@@ -111,11 +111,12 @@ ksr_u64 most_threadgroups() {
     return most;
 }
 
-// Makes every thread and every region that the passes will need.
-void gather_team() {
+ThreadStack stack_of(ksr_u32 member) { return {ksr_thread_stack(workers[member]), KSR_THREAD_STACK_BYTES}; }
+
+// Makes every region that the passes will need.
+void make_workers() {
     ksr_u64 most = most_threadgroups();
     if (most < job.workers) job.workers = ksr_u32(most);
-    job.workers = start_team(job.workers, use_signal_stack);
     for (ksr_u32 i = 0; i < job.workers; ++i)
         if (!(workers[i] = ksr_worker_create(&runtime))) fault(kOutOfMemory);
 }
@@ -124,6 +125,46 @@ void lock_in() {
     // What a fault is explained by must be what it was: a kernel can't change it.
     mprotect(&job, sizeof job, PROT_READ);
     if (int error = enter_sandbox()) fault(kNoSandbox, error);
+}
+
+ksr_address watched_begin, watched_end;  // of the arrays
+Kernel kernels[kMaxPasses];
+
+void run_pass(ksr_u32 i) {
+    report->pass = i;
+    unsigned long declared = kernels[i].declare() + job.pass[i].dynamic_bytes;
+    unsigned long own = declared - (kernels[i].zones ? kernels[i].zones() : 0);
+    if (own > job.memory_limit || declared > kCheckedMemory) fault(kTooMuchMemory, ksr_i64(own));
+    kernels[i].threadgroup_bytes = ksr_u32(declared);
+    void* buffers[kMaxBuffers];
+    ksr_launch launch = launch_of(job.pass[i], kernels[i], buffers);
+    if (kernels[i].fill) kernels[i].fill(buffers);
+    ksr_u64 total = threadgroups_of(launch);
+    PassReport& counts = report->counts[i];
+    counts.threadgroups = total;
+    counts.threads = launch.nominal_size.x * launch.nominal_size.y * launch.nominal_size.z;
+    counts.threadgroup_bytes = kernels[i].threadgroup_bytes;
+    if (job.count)
+        count_pass(job.pass[i], kernels[i], launch, total, &counts);
+    else if (job.check)
+        check_pass(i, kernels[i], launch, total);
+    else
+        run_all(launch, total);
+}
+
+// What the team's leader does.
+void run_job() {
+    use_signal_stack();
+    job.workers = start_team(job.workers, stack_of, use_signal_stack);
+    if (job.count) prepare_counting(watched_begin, watched_end);
+    if (job.check) {
+        ksr_prepare_checks(ksr_worker_shared(workers[0]), &report->findings, watched_begin, watched_end, job.seed != 0);
+        ksr_shuffle(workers[0], job.seed);
+    }
+    lock_in();
+    for (ksr_u32 i = 0; i < job.passes; ++i) run_pass(i);
+    __atomic_store_n(&report->state, kDone, __ATOMIC_SEQ_CST);
+    _exit(0);
 }
 
 }  // namespace
@@ -138,41 +179,12 @@ int main(int, char** arguments) {
     report->state = kRunning;
     limit_process();
     catch_faults();
-    ksr_address begin, end;
-    map_arrays(file, &begin, &end);
-    static Kernel kernels[kMaxPasses];
+    map_arrays(file, &watched_begin, &watched_end);
     for (ksr_u32 i = 0; i < job.passes; ++i) {
         report->pass = i;
         kernels[i] = load_kernel(job.pass[i]);
     }
-    gather_team();
-    if (job.count) prepare_counting(begin, end);
-    if (job.check) {
-        ksr_prepare_checks(ksr_worker_shared(workers[0]), &report->findings, begin, end, job.seed != 0);
-        ksr_shuffle(workers[0], job.seed);
-    }
-    lock_in();
-    for (ksr_u32 i = 0; i < job.passes; ++i) {
-        report->pass = i;
-        unsigned long declared = kernels[i].declare() + job.pass[i].dynamic_bytes;
-        unsigned long own = declared - (kernels[i].zones ? kernels[i].zones() : 0);
-        if (own > job.memory_limit || declared > kCheckedMemory) fault(kTooMuchMemory, ksr_i64(own));
-        kernels[i].threadgroup_bytes = ksr_u32(declared);
-        void* buffers[kMaxBuffers];
-        ksr_launch launch = launch_of(job.pass[i], kernels[i], buffers);
-        if (kernels[i].fill) kernels[i].fill(buffers);
-        ksr_u64 total = threadgroups_of(launch);
-        PassReport& counts = report->counts[i];
-        counts.threadgroups = total;
-        counts.threads = launch.nominal_size.x * launch.nominal_size.y * launch.nominal_size.z;
-        counts.threadgroup_bytes = kernels[i].threadgroup_bytes;
-        if (job.count)
-            count_pass(job.pass[i], kernels[i], launch, total, &counts);
-        else if (job.check)
-            check_pass(i, kernels[i], launch, total);
-        else
-            run_all(launch, total);
-    }
-    __atomic_store_n(&report->state, kDone, __ATOMIC_SEQ_CST);
-    _exit(0);
+    make_workers();
+    if (!lead_team(stack_of(0), run_job)) fault(kOutOfMemory);
+    for (;;) pause();  // the leader ends the process
 }

@@ -15,7 +15,9 @@ constexpr ksr_address kStacksAt = 8 << 20;
 constexpr ksr_u16 kPoison = 0xFFD5;  // a NaN as float, half and bfloat; -43 as a short
 constexpr ksr_u8 kSlack = 0xD5;
 
-static_assert(kStacksAt + KSR_MAX_THREADS * (kStackBytes + kGuardBytes) <= KSR_REGION_BYTES);
+constexpr ksr_address kThreadStackAt = KSR_REGION_BYTES - kGuardBytes - KSR_THREAD_STACK_BYTES;
+
+static_assert(kStacksAt + KSR_MAX_THREADS * (kStackBytes + kGuardBytes) + kGuardBytes <= kThreadStackAt);
 
 // Threads of a simdgroup whose number in the threadgroup is below `threads`.
 ksr_u32 lanes_of(ksr_u32 simdgroup, ksr_u32 threads) {
@@ -279,6 +281,7 @@ ksr_trail ksr_trail_of_line(ksr_worker* worker, ksr_u32 path, ksr_u32 line) {
 }
 
 void ksr_run_threadgroup(ksr_fiber_worker* worker, const ksr_launch* launch, ksr_u64 index) {
+    if (owner(ksr_here()) != worker) ksr_report_thread_elsewhere();
     ksr_thread* thread = &worker->thread;
     worker->launch = launch;
     thread->group = {ksr_u32(index % launch->groups.x), ksr_u32(index / launch->groups.x % launch->groups.y),
@@ -341,10 +344,15 @@ ksr_fiber_worker* ksr_worker_create(const ksr_runtime* runtime) {
         mprotect(reinterpret_cast<void*>(memory), kThreadgroupMost, PROT_READ | PROT_WRITE))
         return nullptr;
     ksr_fiber_worker* worker = reinterpret_cast<ksr_fiber_worker*>(base);
+    if (mprotect(ksr_thread_stack(worker), KSR_THREAD_STACK_BYTES, PROT_READ | PROT_WRITE)) return nullptr;
     worker->shared.runtime = runtime;
     worker->shared.thread = &worker->thread;
     worker->shared.positions = worker->positions;
     return worker;
+}
+
+void* ksr_thread_stack(const ksr_fiber_worker* worker) {
+    return reinterpret_cast<void*>(reinterpret_cast<ksr_address>(worker) + kThreadStackAt);
 }
 
 void ksr_worker_reserve(ksr_fiber_worker* worker, ksr_u32 threadgroup_bytes) {

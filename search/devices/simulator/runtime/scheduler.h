@@ -18,6 +18,11 @@ struct ksr_fiber_worker;
 ksr_fiber_worker* ksr_worker_create(const ksr_runtime* runtime);
 ksr_worker* ksr_worker_shared(ksr_fiber_worker* worker);
 
+// Memory in the worker's region for the stack of the operating-system thread that calls `ksr_run_threadgroup` for it,
+// which has to be there.
+constexpr ksr_address KSR_THREAD_STACK_BYTES = 256 << 10;
+void* ksr_thread_stack(const ksr_fiber_worker* worker);
+
 // Makes room for threadgroups that declare `threadgroup_bytes` (at most 1 MiB).
 void ksr_worker_reserve(ksr_fiber_worker* worker, ksr_u32 threadgroup_bytes);
 
@@ -43,6 +48,7 @@ enum ksr_divergence { KSR_THREADS_RETURNED = 1, KSR_TWO_BARRIERS = 2 };
                                         ksr_u32 missing, ksr_u32 thread, ksr_u32 other_thread);
 [[noreturn]] void ksr_report_threadgroup_overrun(ksr_u32 byte);
 [[noreturn]] void ksr_report_out_of_memory();
+[[noreturn]] void ksr_report_thread_elsewhere();  // on a thread where `ksr_here` doesn't find the worker
 
 // Provided by the counting: takes the access logs of the simdgroup that runs now, and empties them. `together` says that
 // every live lane has come to the same point.

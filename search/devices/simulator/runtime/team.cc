@@ -35,15 +35,34 @@ void wait_for_others() {
     while (busy) pthread_cond_wait(&changed, &lock);
 }
 
+bool start_thread(ThreadStack stack, void* (*body)(void*), void* argument) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    return !pthread_attr_init(&attributes) && !pthread_attr_setstack(&attributes, stack.begin, stack.bytes) &&
+           !pthread_create(&thread, &attributes, body, argument);
+}
+
+void* leader(void* work) {
+    pthread_mutex_lock(&lock);  // until the creating thread is through with it, which takes calls that a sandbox refuses
+    pthread_mutex_unlock(&lock);
+    reinterpret_cast<void (*)()>(work)();
+    return nullptr;
+}
+
 }  // namespace
 
-ksr_u32 start_team(ksr_u32 wanted, void (*prepare)()) {
+bool lead_team(ThreadStack stack, void (*work)()) {
+    pthread_mutex_lock(&lock);
+    bool started = start_thread(stack, leader, reinterpret_cast<void*>(work));
+    pthread_mutex_unlock(&lock);
+    return started;
+}
+
+ksr_u32 start_team(ksr_u32 wanted, ThreadStack (*stack_of)(ksr_u32), void (*prepare)()) {
     prepare_member = prepare;
     pthread_mutex_lock(&lock);
     for (; size < wanted && size < kMaxTeam; ++size) {
-        pthread_t thread;
-        void* number = reinterpret_cast<void*>(ksr_address(size));
-        if (pthread_create(&thread, nullptr, member, number)) break;
+        if (!start_thread(stack_of(size), member, reinterpret_cast<void*>(ksr_address(size)))) break;
         ++busy;
     }
     wait_for_others();

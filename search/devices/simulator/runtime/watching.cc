@@ -10,10 +10,8 @@ constexpr ksr_u32 kBits = KSR_ELEMENT_BITS;
 
 KSR_INLINE ksr_u64 epoch_of(ksr_u64 mark) { return mark >> KSR_EPOCH_AT; }
 
-// Whether nothing orders the access `before` ahead of the one that `now` marks.
-bool unordered(const ksr_watch* watch, ksr_space space, ksr_u64 before, ksr_u64 now) {
-    if (epoch_of(before) != epoch_of(now))
-        return space == KSR_DEVICE && before >= watch->pass_first && before < watch->first[space];
+// The same as `unordered` for two accesses of one epoch.
+bool unordered_since_barrier(const ksr_watch* watch, ksr_u64 before, ksr_u64 now) {
     ksr_u32 a = ksr_thread_of(before), b = ksr_thread_of(now);
     if (a == b) return false;
     if (a / KSR_SIMD_WIDTH != b / KSR_SIMD_WIDTH) return true;
@@ -21,6 +19,12 @@ bool unordered(const ksr_watch* watch, ksr_space space, ksr_u64 before, ksr_u64 
     ksr_u32 stamp = ksr_stamp_of(before);
     if (stamp < meetings.all) return false;
     return !meetings.some || stamp >= meetings.met[b % KSR_SIMD_WIDTH][a % KSR_SIMD_WIDTH];
+}
+
+// Whether nothing orders the access `before` ahead of the one that `now` marks.
+KSR_INLINE bool unordered(const ksr_watch* watch, ksr_space space, ksr_u64 before, ksr_u64 now) {
+    if (epoch_of(before) == epoch_of(now)) return unordered_since_barrier(watch, before, now);
+    return space == KSR_DEVICE && before >= watch->pass_first && before < watch->first[space];
 }
 
 KSR_INLINE bool elsewhere(ksr_u64 a, ksr_u64 b) { return (a ^ b) >> KSR_THREAD_AT; }
@@ -42,6 +46,21 @@ __attribute__((noinline)) void note_reader(const ksr_watch* watch, ksr_space spa
     if (cell->reader < first || (together && simdgroup != ksr_thread_of(now) / KSR_SIMD_WIDTH)) cell->other = now;
 }
 
+// Whether an access of this epoch is in another simdgroup than `now`, or with no simdgroup operation in between.
+KSR_INLINE bool plainly_unordered(ksr_u64 before, ksr_u64 now) {
+    constexpr ksr_u32 kSimdgroupAt = KSR_THREAD_AT + __builtin_ctz(KSR_SIMD_WIDTH);
+    ksr_u64 difference = before ^ now;
+    return difference >> kSimdgroupAt || !ksr_stamp_of(difference);
+}
+
+// Whether `note_reader` would leave both as they are: what many simdgroups read comes here again and again.
+KSR_INLINE bool stay_readers(const ksr_cell* cell, ksr_u64 now) {
+    ksr_u64 reader = cell->reader, other = cell->other;
+    if (epoch_of(reader) != epoch_of(now) || epoch_of(other) != epoch_of(now)) return false;
+    bool together = ksr_thread_of(reader ^ other) < KSR_SIMD_WIDTH, joins = ksr_thread_of(reader ^ now) < KSR_SIMD_WIDTH;
+    return (!together || joins) && plainly_unordered(reader, now) && plainly_unordered(other, now);
+}
+
 KSR_INLINE void read_cell(ksr_worker* worker, ksr_watch* watch, ksr_space space, ksr_cell* cell, ksr_u64 now,
                           ksr_address address) {
     ksr_u64 writer = cell->writer;
@@ -49,7 +68,7 @@ KSR_INLINE void read_cell(ksr_worker* worker, ksr_watch* watch, ksr_space space,
         watch->race(worker, space, KSR_WRITE_READ, writer, now, address, 1u << kBits);
     if (!elsewhere(cell->reader, now)) {
         cell->reader = now;
-    } else {
+    } else if (!stay_readers(cell, now)) {
         note_reader(watch, space, cell, now);
     }
 }

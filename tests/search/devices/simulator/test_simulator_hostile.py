@@ -164,13 +164,14 @@ def test_a_kernel_that_is_refused_leaves_the_next_one_a_clean_machine(bench):
     assert len(list(descriptors.glob("*"))) == before
 
 
-RUNNING, DONE, FAULTED, NO_SANDBOX = 1, 2, 3, 12
+RUNNING, DONE, FAULTED = 1, 2, 3
+NO_SANDBOX, THREAD_ELSEWHERE = 12, 14
 FORGER = """#!{python} -IS
 import os, sys
 sys.stdin.read()
 os.pwrite(int(sys.argv[1]), {report!r}, 0)
 """
-SAID = [(FAULTED, 0, kind) for kind in range(15) if kind != NO_SANDBOX]
+SAID = [(FAULTED, 0, kind) for kind in range(16) if kind not in (NO_SANDBOX, THREAD_ELSEWHERE)]
 SAID += [(RUNNING, 0, 1), (DONE, 0, 1), (FAULTED, 9, 1), (FAULTED, 2**63, 1), (77, 1, 1)]
 
 
@@ -204,7 +205,10 @@ def test_counts_of_nothing_are_a_fault(bench, forge):
         bench.device.count(bound, X, time_limit=20)
 
 
-def test_a_system_that_lets_no_process_be_locked_in_runs_no_kernel(bench, forge):
-    forge(struct.pack("<3Q8q", FAULTED, 0, NO_SANDBOX, errno.ENOSYS, *[0] * 7))
-    with pytest.raises(DeviceUnavailable, match="Function not implemented"):
+@pytest.mark.parametrize(
+    ("kind", "words"), [(NO_SANDBOX, "Function not implemented"), (THREAD_ELSEWHERE, "away from the thread's stack")]
+)
+def test_a_system_that_lacks_what_a_kernel_needs_runs_none(bench, forge, kind, words):
+    forge(struct.pack("<3Q8q", FAULTED, 0, kind, errno.ENOSYS, *[0] * 7))
+    with pytest.raises(DeviceUnavailable, match=words):
         bench.device.run(bench.bind(INDEX + "out[i] = x[i];", **LAUNCH), X, time_limit=20)
