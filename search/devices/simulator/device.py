@@ -69,9 +69,21 @@ class SimulatorDevice:
             counts.append(pass_counts(step.name, raw, self.profile, registers=registers))
         return tuple(counts)
 
-    def check(self, bound: BoundProgram, inputs: Mapping[str, Array], *, time_limit: float, seed: int = 0) -> Checked:
-        """Run once, every access watched, threads in an order that ``seed`` chooses (0: that of their numbers)."""
-        return checked_run(self._job(bound, inputs, time_limit, seed=seed), bound.results)
+    def check(
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, Array],
+        *,
+        time_limit: float,
+        seed: int = 0,
+        in_turns: bool = False,
+    ) -> Checked:
+        """Run once, every access watched, threads in an order that ``seed`` chooses (0: that of their numbers).
+
+        In the order of numbers a simdgroup goes on to the next barrier, which shows what is missing between two; with
+        ``in_turns`` simdgroups keep pace, operation by operation, as a GPU mostly has them do.
+        """
+        return checked_run(self._job(bound, inputs, time_limit, seed=seed, in_turns=in_turns), bound.results)
 
     def close(self) -> None:
         """Nothing outlives a call: each run is a process that has ended."""
@@ -84,6 +96,7 @@ class SimulatorDevice:
         *,
         budget: int = 0,
         seed: int | None = None,
+        in_turns: bool = False,
     ) -> Outcome:
         units = tuple(_unit(step) for step in bound.passes)
         how = CHECKED if seed is not None else COUNTED if budget else FAST
@@ -96,6 +109,7 @@ class SimulatorDevice:
             threadgroup_bytes=self.profile.threadgroup_memory_bytes,
             budget=budget,
             seed=seed,
+            in_turns=in_turns,
         )
         return run_job(built_runner(), bound, units, libraries, inputs, limits)
 

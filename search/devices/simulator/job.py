@@ -50,7 +50,8 @@ CHECKING_SHARE = 0.8
 class Limits:
     """What a run may use; ``budget`` is the work that counting may take in each pass, 0 to run all without counting.
 
-    With a ``seed`` the run is checked, its threads in an order that the seed chooses.
+    With a ``seed`` the run is checked, its threads in an order that the seed chooses. Simdgroups that run ``in_turns``
+    let the next one go on at each of their operations, instead of going on to the next barrier.
     """
 
     seconds: float
@@ -60,6 +61,7 @@ class Limits:
     threadgroup_bytes: int
     budget: int = 0
     seed: int | None = None
+    in_turns: bool = False
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,8 @@ def _describe(
         f"{(limits.block_bytes - 1).bit_length()} {limits.threadgroup_bytes} {limits.budget}"
     ]
     if limits.seed is not None:
-        lines.append(f"check {limits.seed} {int(1000 * limits.seconds * CHECKING_SHARE / len(bound.passes))}")
+        milliseconds = int(1000 * limits.seconds * CHECKING_SHARE / len(bound.passes))
+        lines.append(f"check {limits.seed} {int(limits.in_turns)} {milliseconds}")
     for slot in slots.values():
         lines.append(f"array {slot.offset} {slot.spec.nbytes} {int(slot.writable)} {int(slot.constant)}")
     numbers = {buffer: number for number, buffer in enumerate(slots)}

@@ -67,6 +67,8 @@ class Kernel:
     repair: Callable[[str], str] = str
     reports: list[CheckReport] | None = None
     """What the checked mode reports; None: run without it."""
+    in_turns: bool = False
+    """Whether simdgroups keep pace, operation by operation, which the checked mode can have them do."""
 
     def __call__(self, *, inputs: list[Any], **launch: Any) -> list[mx.array]:
         arrays = [value if isinstance(value, mx.array) else _scalar(value) for value in inputs]
@@ -92,10 +94,11 @@ class Kernel:
 
     def run(self, program: BoundProgram, inputs: dict[str, Array]) -> Mapping[str, Array]:
         """Run ``program`` in fast or checked mode; return its outputs."""
-        if self.reports is not None:
-            checked = self.device.check(program, inputs, time_limit=SECONDS)
+        if self.reports is not None or self.in_turns:
+            checked = self.device.check(program, inputs, time_limit=SECONDS, in_turns=self.in_turns)
             assert checked.complete
-            self.reports.extend(checked.reports)
+            if self.reports is not None:
+                self.reports.extend(checked.reports)
             return checked.outputs
         result = self.device.run(program, inputs, time_limit=SECONDS)
         assert result.overruns == ()

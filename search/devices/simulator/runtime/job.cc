@@ -44,8 +44,10 @@ bool read_job(Job* job) {
                 return false;
             job->count = count;
         } else if (!strcmp(word, "check")) {
-            if (scanf("%llu %u", &job->seed, &job->milliseconds) != 2) return false;
+            unsigned in_turns;
+            if (scanf("%llu %u %u", &job->seed, &in_turns, &job->milliseconds) != 3) return false;
             job->check = true;
+            job->in_turns = in_turns;
         } else if (!strcmp(word, "end")) {
             return job->passes && job->workers;
         } else {

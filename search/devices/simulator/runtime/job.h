@@ -27,6 +27,7 @@ struct alignas(16 << 10) Job {
     ksr_u32 workers, seconds, line_bits, block_bits, memory_limit;  // lines of 2^line_bits bytes
     bool check;
     ksr_u64 seed;          // of the order in which threads run while checking
+    bool in_turns;         // simdgroups take turns at their operations
     ksr_u32 milliseconds;  // that checking a pass may take
     ksr_u64 budget;  // counted accesses and basic blocks to spend on one pass
     ksr_u32 arrays, passes;

@@ -159,7 +159,7 @@ void run_job() {
     if (job.count) prepare_counting(watched_begin, watched_end);
     if (job.check) {
         ksr_prepare_checks(ksr_worker_shared(workers[0]), &report->findings, watched_begin, watched_end, job.seed != 0);
-        ksr_shuffle(workers[0], job.seed);
+        ksr_set_order(workers[0], job.seed, job.in_turns);
     }
     lock_in();
     for (ksr_u32 i = 0; i < job.passes; ++i) run_pass(i);

@@ -36,6 +36,7 @@ struct ksr_fiber_worker {
     ksr_u32 threads, simdgroups, todo;  // of this threadgroup; a bit in `todo` for each simdgroup not yet stuck
     ksr_u32 stacks_made, stacks_free, starting_stack;
     ksr_u64 random;  // state of the generator that chooses who goes on, 0 for the order of numbers
+    bool in_turns;
     ksr_uint3 position_size;  // the group size that `positions` was made for
     ksr_u16 free_stack[KSR_MAX_THREADS];
     ksr_u16 positions[KSR_MAX_THREADS][3];
@@ -52,9 +53,8 @@ ksr_fiber_worker* owner(ksr_worker* worker) { return reinterpret_cast<ksr_fiber_
 // One of the set bits: the lowest, or one that the seed chooses.
 ksr_u32 choose(ksr_fiber_worker* worker, ksr_u32 bits) {
     if (!worker->random) return __builtin_ctz(bits);
-    ksr_u32 turn = ksr_u32(ksr_choose_below(worker, KSR_SIMD_WIDTH));
-    ksr_u32 turned = turn ? bits >> turn | bits << (KSR_SIMD_WIDTH - turn) : bits;
-    return (__builtin_ctz(turned) + turn) % KSR_SIMD_WIDTH;
+    for (ksr_u64 skipped = ksr_choose_below(worker, ksr_u64(__builtin_popcount(bits))); skipped; --skipped) bits &= bits - 1;
+    return __builtin_ctz(bits);
 }
 
 enum Choice { kResume, kStart, kDone };
@@ -121,6 +121,17 @@ void release_barrier(ksr_fiber_worker* worker) {
     ++worker->shared.counters.barriers;
 }
 
+// Where a simdgroup could go on: may have another one go first.
+void pass_turn(ksr_fiber_worker* worker) {
+    ksr_u32 number = ksr_u32(worker->shared.simdgroup - worker->simdgroup);
+    ksr_u32 later = worker->todo & ~((2u << number) - 1);
+    if (worker->in_turns)
+        number = __builtin_ctz(later ? later : worker->todo);
+    else if (worker->random)
+        number = choose(worker, worker->todo);
+    worker->shared.simdgroup = &worker->simdgroup[number];
+}
+
 // Chooses what runs next; sets the worker's simdgroup and lane.
 Choice pick(ksr_fiber_worker* worker) {
     for (;;) {
@@ -139,11 +150,13 @@ Choice pick(ksr_fiber_worker* worker) {
             if (worker->shared.log) ksr_flush_log(&worker->shared, false);
             group->runnable = group->paused;
             group->paused = 0;
+            pass_turn(worker);
             continue;
         }
         if (group->pending) {
             if (worker->shared.log && group->pending == group->live) ksr_flush_log(&worker->shared, true);
             complete_earliest(&worker->shared, group);
+            pass_turn(worker);
             continue;
         }
         if (worker->shared.log) ksr_flush_log(&worker->shared, true);
@@ -314,7 +327,10 @@ void ksr_run_threadgroup(ksr_fiber_worker* worker, const ksr_launch* launch, ksr
         if (*slack != kSlack) ksr_report_threadgroup_overrun(ksr_u32(slack - worker->shared.threadgroup_memory));
 }
 
-void ksr_shuffle(ksr_fiber_worker* worker, ksr_u64 seed) { worker->random = seed * 0x9E3779B97F4A7C15ull; }
+void ksr_set_order(ksr_fiber_worker* worker, ksr_u64 seed, bool in_turns) {
+    worker->random = seed * 0x9E3779B97F4A7C15ull;
+    worker->in_turns = in_turns;
+}
 
 ksr_u64 ksr_choose_below(ksr_fiber_worker* worker, ksr_u64 bound) {
     ksr_u64& state = worker->random;  // xorshift, which stays at 0

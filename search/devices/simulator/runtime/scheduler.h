@@ -54,8 +54,9 @@ enum ksr_divergence { KSR_THREADS_RETURNED = 1, KSR_TWO_BARRIERS = 2 };
 // every live lane has come to the same point.
 void ksr_flush_log(ksr_worker* worker, bool together);
 
-// Lets the order of lanes, simdgroups and threadgroups depend on `seed`; 0 is the order of their numbers.
-void ksr_shuffle(ksr_fiber_worker* worker, ksr_u64 seed);
+// Lets the order of lanes, simdgroups and threadgroups depend on `seed`; 0 is the order of their numbers, in which a
+// simdgroup goes on to the next barrier unless they take turns: then the next one goes on at each operation.
+void ksr_set_order(ksr_fiber_worker* worker, ksr_u64 seed, bool in_turns);
 
 // A number below `bound` that the seed chooses, 0 without one.
 ksr_u64 ksr_choose_below(ksr_fiber_worker* worker, ksr_u64 bound);

@@ -61,6 +61,7 @@ KSR_INLINE float fabsf(float x) { return __builtin_fabsf(x); }
 KSR_INLINE float fabs(float x) { return __builtin_fabsf(x); }
 KSR_INLINE double fabs(double x) { return __builtin_fabs(x); }
 KSR_INLINE float nearbyintf(float x) { return rintf(x); }
+KSR_INLINE float nearbyint(float x) { return rintf(x); }
 KSR_INLINE double nearbyint(double x) { return rint(x); }
 KSR_INLINE float roundf(float x) { return metal::round(x); }
 KSR_INLINE float round(float x) { return metal::round(x); }

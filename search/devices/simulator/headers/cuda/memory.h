@@ -67,6 +67,16 @@ KSR_STORE(__stcs)
 KSR_STORE(__stwt)
 #undef KSR_STORE
 
+// Byte by byte, so that the checked build sees each access.
+KSR_INLINE void* memcpy(void* to, const void* from, unsigned long bytes) {
+    for (unsigned long i = 0; i < bytes; ++i) static_cast<uchar*>(to)[i] = static_cast<const uchar*>(from)[i];
+    return to;
+}
+KSR_INLINE void* memset(void* to, int value, unsigned long bytes) {
+    for (unsigned long i = 0; i < bytes; ++i) static_cast<uchar*>(to)[i] = uchar(value);
+    return to;
+}
+
 // A copy that is done at once: what waits for it has nothing to wait for.
 KSR_INLINE void __pipeline_memcpy_async(void* to, const void* from, unsigned long bytes, unsigned long zeros = 0) {
     if (bytes == 16 && !zeros) *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
