@@ -93,6 +93,10 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("-o", "--output", type=Path, metavar="OUT", help="the module to write (default: stdout)")
     export.add_argument("--option", default="", metavar="ID", help="another option than the best")
 
+    report = _command(commands, "report", "write a session as one HTML page", "ksearch_tui.headless.report:report")
+    report.add_argument("file", type=Path, metavar="FILE", help="a session file, or a recorded example by name")
+    report.add_argument("-o", "--output", type=Path, metavar="OUT", help="the page to write (default: stdout)")
+
     compare = _command(
         commands, "compare", "set sessions side by side", "ksearch_tui.headless.compare:compare_sessions"
     )

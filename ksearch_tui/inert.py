@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-# C0 without newline and tab, DEL and C1, marks that reorder text, and lone surrogates (which no terminal can encode).
-_ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 without newline and tab, DEL and C1, marks that reorder text, lone surrogates (which nothing can encode), and the
+# two that are no characters at all.
+_ACTIVE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _PICTURES = 0x2400
 _DELETE, _DELETE_PICTURE, _REPLACEMENT = "\x7f", "␡", "\N{REPLACEMENT CHARACTER}"
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ksearch_tui.inert import one_line
-from ksearch_tui.wording import asked_to, dollars, failure_sentence, plural, times, who
+from ksearch_tui.wording import DECISION_VERBS, asked_to, dollars, failure_sentence, plural, times, who
 from search.calls import USED
 from search.evaluation.record import Evaluation
 from search.events import AUTOPILOT, ENGINE, PERSON, Event, is_followed
 from search.tree import Tree
-
-_DECISIONS = {"approve": "approved", "prune": "pruned", "pin": "pinned", "unpin": "unpinned"}
 
 
 def narrate(event: Event, tree: Tree) -> str:
@@ -45,7 +43,7 @@ def _option_added(event: Event, tree: Tree) -> str:
 
 
 def _decided(event: Event, tree: Tree) -> str:
-    verb = _DECISIONS[event["decision"]]
+    verb = DECISION_VERBS[event["decision"]]
     by_proposer = event["by"] not in (PERSON, AUTOPILOT, ENGINE)
     why = f": {event['why']}" if by_proposer and event.data.get("why") else ""
     return f"{who(event['by'])} {verb} {_title(tree, event['option'])}{_against_policy(event, tree)}{why}"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from search.config import RunConfig
 from search.devices.base import MEASURED, MODELLED
 from search.evaluation.record import Failure
 from search.events import AUTOPILOT, ENGINE, PERSON
+from search.kernels.program import Pass
+from search.kernels.text import spell_number
+from search.track_record import TrackRecord
 from search.tree import APPROVED, FAILED, PASSED, PROPOSED, PRUNED, RUNNING
 
 STATUS_SIGNS = {PROPOSED: "?", APPROVED: "●", RUNNING: "◐", PASSED: "✓", FAILED: "✗", PRUNED: "–"}
@@ -17,6 +22,7 @@ STATUS_STYLES = {
     FAILED: "$text-error",
     PRUNED: "$foreground 50%",
 }
+DECISION_VERBS = {"approve": "approved", "prune": "pruned", "pin": "pinned", "unpin": "unpinned"}
 _WHO = {PERSON: "you", AUTOPILOT: "autopilot", ENGINE: "the engine"}
 _CALLS = {
     "initialize": "begin the tree at",
@@ -74,6 +80,23 @@ def failure_sentence(failure: Failure) -> str:
     )
     where = ", ".join(place for place in places if place)
     return f"{failure.stage}{f' ({where})' if where else ''}: {failure.message}"
+
+
+def launch_lines(step: Pass) -> Iterator[str]:
+    """Yield what a pass reads and writes and how it is launched."""
+    yield f"{', '.join(step.inputs)} → {', '.join(step.outputs)}"
+    yield f"grid {' × '.join(step.grid)} threads · threadgroup {' × '.join(step.threadgroup)}"
+    if step.template:
+        yield "template " + ", ".join(f"{name} = {value}" for name, value in step.template)
+    if step.init_value is not None:
+        yield f"outputs begin as {spell_number(step.init_value)}"
+    if step.atomic_outputs:
+        yield "outputs are atomic"
+
+
+def verdict(record: TrackRecord) -> str:
+    """Return bias and typical error in words, such as ``found 0.71× of predicted, off by 1.52×``."""
+    return f"found {record.bias:.2f}× of predicted, off by {record.typical_error:.2f}×"
 
 
 def plural(count: int, word: str) -> str:

@@ -29,6 +29,11 @@ class RunConfig:
     usd: float = 0.0
 
     @property
+    def problem_name(self) -> str:
+        """The name of the problem, also of a person's own folder."""
+        return PurePath(self.problem).name
+
+    @property
     def endpoint_name(self) -> str:
         """The name of the endpoint, also of a person's own file."""
         return PurePath(self.endpoint).name.removesuffix(".toml")

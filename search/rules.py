@@ -45,7 +45,7 @@ def check_new(event: Event) -> None:
 
 
 def check_evaluation(option: Option, evaluation: Evaluation) -> None:
-    """Check that ``evaluation`` is of the option's program, and that its times can be compared."""
+    """Check that ``evaluation`` is of the option's program, and that its times can be compared and named."""
     if evaluation.program != option.program:
         raise TreeError(f"{called(option)}: the evaluation is of another program, {evaluation.program[:12]}")
     if evaluation.passed == (evaluation.failure is not None):
@@ -54,6 +54,13 @@ def check_evaluation(option: Option, evaluation: Evaluation) -> None:
         for seconds in (time.seconds, time.low, time.high):
             if not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
                 raise TreeError(f"{called(option)}: the time of workload '{time.workload}' is {seconds}, not above 0")
+        for seconds in (time.roofline_seconds, time.baseline_seconds):
+            if not (isinstance(seconds, int | float) and 0 <= seconds < math.inf):
+                raise TreeError(
+                    f"{called(option)}: workload '{time.workload}' is compared with a time of {seconds}, not 0 or above"
+                )
+        if not (isinstance(time.workload, str) and isinstance(time.bound_by, str)):
+            raise TreeError(f"{called(option)}: a workload, or what bounds it, is named by something else than text")
 
 
 def _refuse_under_pruned(tree: Tree, option: Option) -> None:

@@ -256,7 +256,7 @@ class RunScreen(Screen[None]):
         if option is None or not option.program:
             self.notify("There is no program yet.", severity="warning", markup=False)
             return
-        stem = f"{Path(self.config.problem).name}-{option.id}"
+        stem = f"{self.config.problem_name}-{option.id}"
         try:
             text = program_to_text(self.run_state.program(option.program))
             path = write_new(Path.cwd(), stem, ".metal", text)

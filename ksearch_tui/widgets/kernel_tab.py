@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from textual.content import Content
@@ -11,9 +10,10 @@ from textual.content import Content
 from ksearch_tui.inert import one_line
 from ksearch_tui.widgets.line_view import Line, LineView
 from ksearch_tui.widgets.look import Look
+from ksearch_tui.wording import launch_lines
 from search.evaluation.record import Failure
-from search.kernels.program import Pass, Program
-from search.kernels.text import program_to_text, spell_number
+from search.kernels.program import Program
+from search.kernels.text import program_to_text
 from search.tree import Option, Tree, TreeError
 
 _CONTEXT_LINES = 3
@@ -95,7 +95,7 @@ def program_rows(program: Program, failure: Failure | None = None) -> list[Row]:
         count = f"pass {number + 1} of {len(program.passes)} · " if len(program.passes) > 1 else ""
         launch = [_unnumbered("")] if rows else []
         launch.append(_unnumbered(f"{count}{one_line(step.name)}", _HEADING))
-        launch += [_unnumbered(one_line(text), _QUIET) for text in _launch(step)]
+        launch += [_unnumbered(one_line(text), _QUIET) for text in launch_lines(step)]
         at = failure.line if failure is not None and failure.pass_name in ("", step.name) else None
         rows += [Row(line, number, "launch", place) for place, line in enumerate(launch)]
         if step.header:
@@ -104,17 +104,6 @@ def program_rows(program: Program, failure: Failure | None = None) -> list[Row]:
             rows.append(Row(_unnumbered("source", _HEADING), number, "launch", len(launch) + 1))
         rows += [Row(line, number, "source", place) for place, line in enumerate(_numbered(step.source, at), 1)]
     return rows
-
-
-def _launch(step: Pass) -> Iterator[str]:
-    yield f"{', '.join(step.inputs)} → {', '.join(step.outputs)}"
-    yield f"grid {' × '.join(step.grid)} threads · threadgroup {' × '.join(step.threadgroup)}"
-    if step.template:
-        yield "template " + ", ".join(f"{name} = {value}" for name, value in step.template)
-    if step.init_value is not None:
-        yield f"outputs begin as {spell_number(step.init_value)}"
-    if step.atomic_outputs:
-        yield "outputs are atomic"
 
 
 def _unnumbered(text: str, style: str = "") -> Line:

@@ -19,6 +19,7 @@ from ksearch_tui.widgets.cited import cited_places, excerpt, read_texts
 from ksearch_tui.widgets.look import Look
 from ksearch_tui.widgets.page import Page, Paragraph
 from ksearch_tui.wording import (
+    DECISION_VERBS,
     STATUS_SIGNS,
     STATUS_STYLES,
     confidence_bar,
@@ -185,8 +186,7 @@ def _decisions(option: Option, look: Look, about: list[Event]) -> list[Paragraph
 
 
 def _decision(event: Event, tree: Tree) -> list[str | tuple[str, str]]:
-    verbs = {"approve": "approved", "prune": "pruned", "pin": "pinned", "unpin": "unpinned"}
-    verb = verbs[event["decision"]] if event.kind == "decided" else event.kind
+    verb = DECISION_VERBS[event["decision"]] if event.kind == "decided" else event.kind
     parts: list[str | tuple[str, str]] = [f"{verb} by {who(event['by'])} at {clock_time(event)}"]
     choice = event.data.get("policy_choice", "")
     if event["by"] == PERSON and choice in tree.options and choice != event["option"]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from ksearch_tui.inert import one_line
+from ksearch_tui.wording import verdict
 from search.track_record import PROPOSES, TrackRecord
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -42,11 +43,6 @@ def _line(record: TrackRecord, name_width: int, wide: bool) -> Content:
         verdict(record),
         (f" (n={len(record.ratios)})", _QUIET),
     )
-
-
-def verdict(record: TrackRecord) -> str:
-    """Return bias and typical error in words, such as ``found 0.71× of predicted, off by 1.52×``."""
-    return f"found {record.bias:.2f}× of predicted, off by {record.typical_error:.2f}×"
 
 
 def plot(ratios: Sequence[float]) -> str:

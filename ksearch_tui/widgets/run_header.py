@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from textual.content import Content
 from textual.widgets import Static
 
@@ -45,7 +43,7 @@ def header_line(look: Look, width: int) -> Content:
     # (text, style, how much it matters); the shorter form of a part is tried when the line is too long.
     parts: list[tuple[str, str, int]] = [
         ("ksearch-tui", "bold $text-primary", 0),
-        (one_line(Path(config.problem).name), "bold", 9),
+        (one_line(config.problem_name), "bold", 9),
         (device_label(config), "", 7),
         (config.proposer, _QUIET, 2),
         (f"{state} {tree.evaluations}/{config.budget}", state_style, 8),

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -83,10 +83,13 @@ class Program:
         """Rebuild a program from `to_json`; raise `ProgramError` when the text is not one."""
         try:
             data = json.loads(text)
-            return Program(
+            program = Program(
                 passes=tuple(_pass_from(entry) for entry in data["passes"]),
                 buffers=tuple(Buffer(b["name"], tuple(b["shape"]), b["dtype"]) for b in data["buffers"]),
             )
+            if not all(isinstance(part, str) for part in _texts(program)):
+                raise TypeError("a name or an expression that is not text")
+            return program
         except (KeyError, TypeError, ValueError) as error:
             raise ProgramError(f"not a stored program: {error}") from error
 
@@ -94,6 +97,15 @@ class Program:
     def sha256(self) -> str:
         """Hash of the whole program (sources and launch), the identity under which it is stored."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def _texts(program: Program) -> Iterator[object]:
+    """Yield all of a program that must be text, whatever it is."""
+    for step in program.passes:
+        yield from (step.name, step.source, step.header, *step.inputs, *step.outputs, *step.grid, *step.threadgroup)
+        yield from (name for name, _ in step.template)
+    for buffer in program.buffers:
+        yield from (buffer.name, *buffer.shape, buffer.dtype)
 
 
 def _pass_from(entry: dict[str, Any]) -> Pass:

@@ -19,8 +19,8 @@ def test_lines_are_kept_and_tabs_expanded():
     assert inert("a\tb\n\tc") == "a   b\n    c"
 
 
-def test_marks_that_reorder_text_and_lone_surrogates_are_replaced():
-    assert inert("\u202ea\u2067b\ud800\x9b") == "�a�b��"
+def test_marks_that_reorder_text_and_what_no_file_can_hold_are_replaced():
+    assert inert("\u202ea\u2067b\ud800\x9b\uffff") == "�a�b���"
 
 
 def test_one_line_joins_what_was_on_several():

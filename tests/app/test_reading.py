@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from ksearch_tui.reading import as_it_comes, as_it_is, laid_out
 from ksearch_tui.widgets.folded import Folded, fold
-from ksearch_tui.widgets.record_table import plot, record_table, verdict
-from ksearch_tui.wording import count, dollars
+from ksearch_tui.widgets.record_table import plot, record_table
+from ksearch_tui.wording import count, dollars, verdict
 from search.track_record import PROPOSES, WRITES, TrackRecord
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Mn", "Me", "Mc"], exclude_characters="\n")

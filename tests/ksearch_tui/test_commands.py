@@ -82,7 +82,7 @@ def test_the_version_needs_neither_textual_nor_mlx() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["explore", "run", "resume", "replay", "check", "export", "problems", "profiles", "doctor"]
+    "command", ["explore", "run", "resume", "replay", "check", "export", "report", "problems", "profiles", "doctor"]
 )
 def test_every_command_has_help(command: str, home: Path) -> None:
     done = ksearch(command, "--help", home=home)

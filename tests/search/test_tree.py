@@ -151,6 +151,26 @@ class TestRunning:
         with pytest.raises(TreeError, match="of another program"):
             rooted.happens("evaluated", option="a", attempt=1, **other.to_fields())
 
+    @pytest.mark.parametrize(
+        ("field", "value", "complaint"),
+        [
+            ("roofline_seconds", -1.0, "compared with a time of -1.0"),
+            ("roofline_seconds", float("nan"), "compared with a time of nan"),
+            ("baseline_seconds", "fast", "compared with a time of fast"),
+            ("workloads", 3, "named by something else than text"),
+            ("bound_by", 2.5, "named by something else than text"),
+        ],
+    )
+    def test_what_can_t_be_compared_or_named_is_refused(
+        self, rooted: Any, scripts: Any, field: str, value: object, complaint: str
+    ) -> None:
+        rooted.start("a")
+        fields = scripts.judged(scripts.program("a 1"), 1.0).to_fields()
+        fields[field] = [value] * len(fields["seconds"])
+        with pytest.raises(TreeError, match=complaint):
+            rooted.happens("evaluated", option="a", attempt=1, **fields)
+        assert rooted.tree["a"].status == "running"
+
     def test_a_time_that_is_not_above_zero_is_refused(self, rooted: Any, scripts: Any) -> None:
         rooted.start("a")
         for seconds in (0.0, -1.0, float("nan"), float("inf")):

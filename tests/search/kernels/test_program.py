@@ -127,6 +127,20 @@ def test_what_is_no_program_is_refused(text: str) -> None:
         Program.from_json(text)
 
 
+@pytest.mark.parametrize("field", ["name", "inputs", "outputs", "source", "header", "grid", "threadgroup", "template"])
+def test_a_stored_program_with_a_number_for_a_name_or_an_expression_is_refused(field: str) -> None:
+    stored = json.loads(PROGRAM.to_json())
+    whole = stored["passes"][0][field]
+    numbers = {"inputs": [1], "outputs": [1], "grid": ["1", 1, "1"], "threadgroup": ["1", 1, "1"], "template": [[1, 2]]}
+    stored["passes"][0][field] = numbers.get(field, 1)
+    with pytest.raises(ProgramError, match="a name or an expression that is not text"):
+        Program.from_json(json.dumps(stored))
+    stored["passes"][0][field] = whole
+    stored["buffers"] = [{"name": "m", "shape": [3], "dtype": "float32"}]
+    with pytest.raises(ProgramError, match="a name or an expression that is not text"):
+        Program.from_json(json.dumps(stored))
+
+
 def test_a_program_survives_the_editor() -> None:
     assert program_from_text(program_to_text(PROGRAM)) == PROGRAM
 
