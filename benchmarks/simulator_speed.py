@@ -19,7 +19,7 @@ import numpy as np
 from machine import record
 
 from profiles.hardware import load_profile
-from search.devices.simulator import toolchain
+from search.devices.simulator.compilers import find_compiler
 from search.devices.simulator.device import SimulatorDevice
 from search.kernels.dtypes import DTYPES
 from search.kernels.program import ArraySpec, BoundPass, BoundProgram
@@ -122,7 +122,7 @@ def main() -> None:
         results["checked_ratio"] = checked_ratio(one_core)
         for name, body in OPERATIONS.items():
             results[f"{name}_ns"] = nanoseconds_each(one_core, body)
-    record(__file__, {**results, "compiler": toolchain.find_compiler().version})
+    record(__file__, {**results, "compiler": find_compiler().version})
 
 
 if __name__ == "__main__":

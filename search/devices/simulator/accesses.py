@@ -17,7 +17,7 @@ _LOC = re.compile(r"\s*\.loc\s+(?P<file>\d+)\s+(?P<line>\d+)")
 _CALL = re.compile(r"\s*(?:callq?|bl)\s+\*?_?(?P<name>__tsan_(?:\w*?)(?:read|write)(?P<bytes>\d+|_range))\b")
 _INDEX = re.compile(r"\s*(?:callq?|jmpq?|bl?)\s+\*?_?__ubsan_handle_out_of_bounds\b")
 _COPY = re.compile(r"\s*(?:callq?|jmpq?|bl?)\s+\*?_?__tsan_mem(?:cpy|move|set)\b")
-_TOLD = re.compile(r"\s*ksr_line\s+[$#]?(?P<line>\d+)")
+_TOLD = re.compile(r"\s*(?:\.set\s+ksr_line,|ksr_line\s*=)\s*(?P<line>\d+)")
 _FRAME = re.compile(r"\s*(?P<how>callq?|bl|jmpq?|b)\s+\*?_?__tsan_func_(?:entry|exit)\b")
 _RUNTIME_FILES = ("abi.h", "lanes.h", "cuda/threads.h", "cuda/warp.h", "cuda/launch.h")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from search.devices.base import DeviceUnavailable
+from search.devices.simulator.compilers import find_compiler
 from search.devices.simulator.diagnostics import compile_fault
-from search.devices.simulator.toolchain import CompileError, build_kernel, build_runner, find_compiler
+from search.devices.simulator.toolchain import CompileError, build_kernel, build_runner
 from search.devices.simulator.unit import Unit
 
 

@@ -10,13 +10,14 @@ from profiles.counts import PassCounts
 from profiles.hardware import HardwareProfile
 from search.devices.base import Checked, RunResult
 from search.devices.simulator.builds import build_unit, built_runner
+from search.devices.simulator.compilers import find_compiler
 from search.devices.simulator.counting import pass_counts
 from search.devices.simulator.cuda_screening import screen_cuda
 from search.devices.simulator.cuda_unit import bound_program, contents, device_code, units_of
 from search.devices.simulator.cuda_words import cuda_report, telling_in_cudas_words
 from search.devices.simulator.device import COUNTING_BUDGET
 from search.devices.simulator.job import Limits, Outcome, checked_run, run_job
-from search.devices.simulator.toolchain import CHECKED, COUNTED, FAST, find_compiler
+from search.devices.simulator.toolchain import CHECKED, COUNTED, FAST
 from search.devices.simulator.unit import Unit
 from search.kernels.cuda_program import MOST_SHARED_BYTES, CudaProgram
 from search.kernels.dtypes import Array

@@ -10,10 +10,11 @@ from profiles.hardware import HardwareProfile
 from profiles.roofline import modelled_pass
 from search.devices.base import MODELLED, Checked, DeviceTime, PassTime, RunResult
 from search.devices.simulator.builds import build_unit, built_runner
+from search.devices.simulator.compilers import find_compiler
 from search.devices.simulator.counting import pass_counts, registers_per_thread
 from search.devices.simulator.job import Limits, Outcome, checked_run, run_job
 from search.devices.simulator.screening import screen
-from search.devices.simulator.toolchain import CHECKED, COUNTED, FAST, find_compiler, frame_bytes
+from search.devices.simulator.toolchain import CHECKED, COUNTED, FAST, frame_bytes
 from search.devices.simulator.unit import Unit, unit_of
 from search.kernels.dtypes import Array
 from search.kernels.program import BoundPass, BoundProgram

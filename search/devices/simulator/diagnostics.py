@@ -24,6 +24,11 @@ _WORDS = (
         re.compile(r"^redefinition of (.*\*.*)"),
         r"redefinition of \1: functions that differ in address space alone are not told apart: make them one template",
     ),
+    (re.compile(r"^use of undeclared identifier ('\w+')"), r"\1 was not declared"),
+    (  # as clang says it, of functions and of all else
+        re.compile(r"^redefinition of ('\w+')$"),
+        r"redefinition of \1 (functions that differ in address space alone are not told apart: make them one template)",
+    ),
     # What the simulator added to a function's parameters.
     (re.compile(r"(, )?\b(uint ksr_line|(ksr_called|ksr_u64) ksr_at)\b(?=\))"), ""),
     (re.compile(r"(, )?\b(ksr_called|ksr_u64)\b(?=\))"), ""),

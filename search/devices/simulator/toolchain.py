@@ -1,29 +1,22 @@
-"""The C++ compiler: which one this machine has, how it is called, and what it has made already.
-
-Everything that was compiled lies in the user's cache under a hash of all that went into it, and gets there by a rename:
-two processes that compile the same thing at once both succeed, and none sees a half-written file.
-"""
+"""How the C++ compiler is called for kernels and for the programs that run them."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import platform
 import re
-import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from search.devices.base import DeviceUnavailable
 from search.devices.simulator.accesses import tell_lines
 from search.devices.simulator.assembly import instrument
+from search.devices.simulator.cache import cache_folder, kept
+from search.devices.simulator.compilers import find_compiler
 from search.devices.simulator.confinement import readable
 from search.devices.simulator.library import flaw_of
 from search.devices.simulator.screening import smuggled_directive
@@ -51,6 +44,13 @@ _LANGUAGE = (
     *("-fvisibility=hidden", "-fno-finite-loops"),
 )
 
+_SCALAR = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
+
+# A call before each access, by whether the compiler is a clang: it leaves out a read before a write of the same place.
+_ACCESSES_ANNOUNCED = {
+    False: ("-fsanitize=thread",),
+    True: ("-fsanitize=thread", "-mllvm", "-tsan-instrument-read-before-write"),
+}
 
 # What these name could bring files into a kernel that its text doesn't ask for.
 _FOREIGN_VARIABLES = frozenset({"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH", "LIBRARY_PATH"})
@@ -69,60 +69,6 @@ _ENDINGS = (
 
 class CompileError(Exception):
     """A compiler that refused its input; the text is what it printed."""
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A C++ compiler: how to call it, whether it is a clang, and its version line."""
-
-    command: tuple[str, ...]
-    clang: bool
-    version: str
-
-    @property
-    def zig(self) -> bool:
-        """Whether it is zig's clang, which names CPUs in its own way and would build a C++ library before it links."""
-        return "ziglang" in self.command
-
-
-@lru_cache(maxsize=1)
-def find_compiler() -> Compiler:
-    """Return this machine's compiler; raise `DeviceUnavailable` saying what to install when there is none."""
-    chosen = os.environ.get("CXX", "").strip()
-    candidates = [tuple(shlex.split(chosen))] if chosen else []
-    if not chosen:
-        candidates += [(name,) for name in ("clang++", "g++") if shutil.which(name)]
-        if importlib.util.find_spec("ziglang"):
-            candidates.append((sys.executable, "-m", "ziglang", "c++"))
-    for command in candidates:
-        try:
-            answer = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if answer.returncode == 0 and answer.stdout:
-            return Compiler(command, "clang" in answer.stdout, answer.stdout.splitlines()[0])
-    if chosen:
-        raise DeviceUnavailable(f"the compiler in $CXX, '{chosen}', does not run: correct or unset CXX")
-    how = "xcode-select --install" if sys.platform == "darwin" else "apt install g++ (or your system's way)"
-    raise DeviceUnavailable(
-        f"the simulator needs a C++ compiler and found neither clang++ nor g++: {how}, or pip install ziglang"
-    )
-
-
-def cache_folder() -> Path:
-    """Return the folder for compiled things: $KSEARCH_CACHE, else the user's cache; raise `DeviceUnavailable`."""
-    if chosen := os.environ.get("KSEARCH_CACHE"):
-        folder = Path(chosen)
-    elif sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Caches" / "ksearch-tui"
-    else:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ksearch-tui"
-    folder = folder / "simulator"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DeviceUnavailable(f"can't write the cache {folder}: {error.strerror}; set KSEARCH_CACHE") from error
-    return folder
 
 
 FAST, COUNTED, CHECKED = "kernel", "counted", "checked"
@@ -168,6 +114,8 @@ def frame_bytes(text: str) -> int:
     flags = [*_LANGUAGE, *_machine_flags(), "-nostdinc", "-O2", "-fstack-usage"]
     if _on_x86():
         flags.append("-mno-red-zone")  # what a function that calls none keeps below its frame
+    if find_compiler().clang:
+        flags += _SCALAR  # it would keep eight values of an array in one register
 
     def build(folder: Path, result: Path) -> None:
         source, usage = folder / "kernel.cc", folder / "kernel.su"
@@ -175,7 +123,8 @@ def frame_bytes(text: str) -> int:
         _compile([*flags, f"-I{HEADERS}", "-S", str(source), "-o", str(folder / "kernel.s")], folder)
         functions = usage.read_text(encoding="utf-8", errors="replace").splitlines() if usage.exists() else []
         own = [line.split("\t") for line in functions if Path(line.partition(":")[0]).name == source.name]
-        result.write_text(str(max((int(frame) for _, frame, _ in own), default=0)), encoding="ascii")
+        # A frame of none is known too: it counts as one byte.
+        result.write_text(str(max((int(frame) or 1 for _, frame, _ in own), default=0)), encoding="ascii")
 
     return int(_cached("frame", ".txt", [*flags, text], build).read_text(encoding="ascii"))
 
@@ -183,8 +132,8 @@ def frame_bytes(text: str) -> int:
 def _counting_flags() -> list[str]:
     """Return flags that call `runtime/hooks.cc` at each access, mark basic blocks, and leave scalar code scalar."""
     clang = find_compiler().clang
-    flags = ["-DKSR_COUNTED", "-g0", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", *_unrolling_flags()]
-    flags += ["-fsanitize=thread", f"-fsanitize-coverage=trace-pc{',no-prune' if clang else ''}"]
+    flags = ["-DKSR_COUNTED", "-g0", *_SCALAR, *_unrolling_flags(), *_ACCESSES_ANNOUNCED[clang]]
+    flags += [f"-fsanitize-coverage=trace-pc{',no-prune' if clang else ''}"]
     if clang and _on_x86():
         # Pairs of floats that it passes in one register would be multiplied four at a time.
         flags += ["-mllvm", "-disable-vector-combine"]
@@ -210,11 +159,12 @@ def _unrolling_flags() -> list[str]:
 
 def _checking_flags() -> list[str]:
     """Return flags that call `runtime/watching.cc` at each access and say which line each instruction comes from."""
-    flags = ["-DKSR_CHECKED", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fno-unroll-loops"]
-    flags += ["-fsanitize=thread", "-fsanitize=alignment", "-gno-column-info"]
+    clang = find_compiler().clang
+    flags = ["-DKSR_CHECKED", *_SCALAR, "-fno-unroll-loops", *_ACCESSES_ANNOUNCED[clang]]
+    flags += ["-fsanitize=alignment", "-gno-column-info"]
     # An index past an array that is known to the compiler alone: a private array, a table, a row.
-    flags += ["-fsanitize=array-bounds" if find_compiler().clang else "-fsanitize=bounds"]
-    if find_compiler().clang:
+    flags += ["-fsanitize=array-bounds" if clang else "-fsanitize=bounds"]
+    if clang:
         return [*flags, "-gline-tables-only"]
     return [*flags, "-g1", "-gno-variable-location-views", "-fno-schedule-insns2", "-fno-reorder-blocks"]
 
@@ -313,16 +263,7 @@ def _runtime_digest() -> str:
 
 def _cached(name: str, suffix: str, ingredients: list[str], build: Callable[[Path, Path], None]) -> Path:
     compiler = find_compiler()
-    material = "\0".join([*compiler.command, compiler.version, _runtime_digest(), *ingredients])
-    folder = cache_folder()
-    path = folder / f"{name}-{hashlib.sha256(material.encode()).hexdigest()[:32]}{suffix}"
-    if path.exists():
-        return path
-    with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as scratch:
-        result = Path(scratch) / f"result{suffix}"
-        build(Path(scratch), result)
-        os.replace(result, path)
-    return path
+    return kept(name, suffix, [*compiler.command, compiler.version, _runtime_digest(), *ingredients], build)
 
 
 def build_launcher() -> Path:

@@ -378,7 +378,7 @@ extern "C" __attribute__((visibility("hidden"))) void ksr_atomic_read(const vola
 extern "C" __attribute__((visibility("hidden"))) void ksr_atomic_write(const volatile void*, unsigned long bytes, ksr_u32 line);
 extern "C" __attribute__((visibility("hidden"))) void ksr_fence_device();
 // What follows stands in that line of the kernel, whatever the compiler says of expanded code (accesses.py reads it).
-#define KSR_STANDS_IN(line) asm volatile("ksr_line %0" : : "g"(line) : "memory")
+#define KSR_STANDS_IN(line) asm volatile(".set ksr_line, %c0" : : "i"(line) : "memory")
 #else
 #define KSR_STANDS_IN(line)
 #endif

@@ -18,7 +18,7 @@ def reports(bench, source: str, header: str = "", **inputs: Array) -> list[Check
 
 
 def test_an_index_past_a_private_array_is_found(bench):
-    (found,) = reports(bench, "float acc[4] = {1, 2, 3, 4};\nacc[i % 5] += 1;\nout[i] = acc[0] + acc[3];")
+    found, *_ = reports(bench, "float acc[4] = {1, 2, 3, 4};\nacc[i % 5] += 1;\nout[i] = acc[0] + acc[3];")
     assert (found.stage, found.line, found.certain) == ("bounds", 3, True)
     assert "thread 4 (simdgroup 0, lane 4) uses the index 4 of 'acc', a `float[4]` in line 3" in found.message
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from search.devices.simulator.compilers import find_compiler
+
 X = {"x": np.arange(64, dtype=np.float32)}
 OUT = {"out": (64, "float32")}
 
@@ -100,6 +102,7 @@ def test_a_read_of_shared_memory_that_nobody_wrote(check):
     assert "shared memory begins with any contents" in report.message
 
 
+@pytest.mark.skipif(find_compiler().clang, reason="clang looks at no vector that is copied whole")
 def test_a_misaligned_vector_access(check):
     report = check(kernel("if (t == 1) { float4 v = *(const float4*)(x + t); out[0] = v.x; }")).reports[0]
     assert (report.stage, report.line) == ("misaligned", 3)

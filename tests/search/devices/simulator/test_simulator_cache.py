@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from search.devices.simulator.toolchain import cache_folder
+from search.devices.simulator.cache import cache_folder
 from search.devices.simulator.unit import unit_of
 
 SCRIPT = """
@@ -37,7 +37,7 @@ def test_two_processes_that_compile_the_same_at_once_both_succeed(tmp_path):
         printed, complaints = process.communicate(timeout=120)
         assert printed.strip() == "2048.0", complaints
     left = sorted(path.name.split("-")[0] for path in (tmp_path / "simulator").iterdir())
-    assert left == ["confine", "kernel", "memory", "runner"]
+    assert left == ["compiler", "confine", "kernel", "memory", "runner"]
 
 
 def test_a_kernel_is_compiled_once(bench):

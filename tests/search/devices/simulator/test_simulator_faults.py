@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import platform
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -209,21 +205,3 @@ def test_inputs_stay_as_they_were(bench):
     x = np.arange(64, dtype=np.float32)
     bench.run(I + "out[i] = x[i] * 2;", **{**LAUNCH, "inputs": {"x": x}})
     np.testing.assert_array_equal(x, np.arange(64))
-
-
-def test_a_missing_compiler_is_explained(tmp_path):
-    script = (
-        "from profiles.hardware import load_profile\n"
-        "from search.devices.simulator.device import SimulatorDevice\n"
-        "from search.devices.base import DeviceUnavailable\n"
-        "try:\n    SimulatorDevice(load_profile('apple-m1'))\nexcept DeviceUnavailable as error:\n    print(error)\n"
-    )
-    environment = {"PATH": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
-    cases = [({"CXX": "no-such-compiler"}, "the compiler in $CXX, 'no-such-compiler', does not run")]
-    if not importlib.util.find_spec("ziglang"):
-        cases.append(({}, "neither clang++ nor g++"))
-    for extra, says in cases:
-        answer = subprocess.run(
-            [sys.executable, "-c", script], env={**environment, **extra}, capture_output=True, text=True, timeout=60
-        )
-        assert says in answer.stdout, answer.stderr

@@ -18,6 +18,7 @@ import pytest
 
 from search.devices.base import DeviceUnavailable, KernelFault
 from search.devices.simulator import device, toolchain
+from search.devices.simulator.compilers import find_compiler
 
 CORPUS = Path(__file__).parents[3] / "corpus" / "hostile"
 X = {"x": np.zeros(64, dtype=np.float32)}
@@ -81,7 +82,7 @@ def test_a_text_that_reaches_outside_is_refused_before_it_is_compiled(bench, ker
 @pytest.mark.usefixtures("no_screening")
 @pytest.mark.parametrize("kernel", named([kernel for kernel in entries("text") if "behind" in kernel]))
 def test_behind_the_screening_stands_another_wall(bench, kernel):
-    if kernel["behind"].get("compiler") == "gcc" and toolchain.find_compiler().clang:
+    if kernel["behind"].get("compiler") == "gcc" and find_compiler().clang:
         pytest.skip("clang obeys the directive itself before there is text to search: only the screening stands")
     fault = refused(bench, kernel)
     assert fault.stage == kernel["behind"]["stage"]

@@ -1,6 +1,20 @@
 // Vectors of 2, 3 and 4 components, and their packed forms. Swizzles arrive as calls (see dialect.py).
 #pragma once
 
+namespace std {
+// What a compiler makes of values in braces: it knows this class by its name, and fills it.
+template <class T> class initializer_list {
+    const T* at;
+    unsigned long count;
+    constexpr initializer_list(const T* from, unsigned long many) : at(from), count(many) {}
+
+   public:
+    constexpr initializer_list() : at(nullptr), count(0) {}
+    constexpr const T* begin() const { return at; }
+    constexpr unsigned long size() const { return count; }
+};
+}  // namespace std
+
 namespace metal {
 template <class T, int N> struct vec;
 template <class T, int N> struct packed_vec;
@@ -21,6 +35,8 @@ template <int... I> struct lanes {
 template <class T> struct components { static constexpr int value = 1; };
 template <class T, int N> struct components<metal::vec<T, N>> { static constexpr int value = N; };
 template <class T, int N> struct components<metal::packed_vec<T, N>> { static constexpr int value = N; };
+void too_many_components() __attribute__((error("a vector is given more values than it has components")));
+
 template <class T> concept scalar = arithmetic<T>;
 template <class T> concept vector = components<T>::value > 1;
 
@@ -109,10 +125,23 @@ template <class T, int N> struct vec : ksr::storage<T, N> {
     using ksr::storage<T, N>::ksr_at;
 
     vec() = default;
+#if defined(KSR_CHECKED) && defined(__clang__)  // which looks at the alignment of references, but of no trivial copy
+    constexpr vec(const vec& from) : ksr::storage<T, N>(from) {}
+    constexpr vec& operator=(const vec& from) & {
+        ksr::storage<T, N>::operator=(from);
+        return *this;
+    }
+#else
     vec(const vec&) = default;
     vec& operator=(const vec&) & = default;  // not to what a call returned: it would be lost
+#endif
     template <ksr::scalar S> constexpr vec(S value) {
         for (int i = 0; i < N; ++i) ksr_at[i] = T(value);
+    }
+    // Values in braces, which may be fewer: the rest are zeros. One in parentheses is every component's.
+    KSR_INLINE constexpr vec(std::initializer_list<T> values) {
+        if (values.size() > N) ksr::too_many_components();
+        for (uint i = 0; i < N; ++i) ksr_at[i] = i < values.size() ? values.begin()[i] : T(0);
     }
     template <class S> requires(!__is_same(S, T)) constexpr explicit vec(vec<S, N> from) {
         for (int i = 0; i < N; ++i) ksr_at[i] = T(from.ksr_at[i]);
@@ -338,7 +367,13 @@ KSR_ALSO(float)
 
 template <class To, class From> constexpr To as_type(From from) {
     static_assert(sizeof(To) == sizeof(From), "as_type needs two types of the same size");
-    return __builtin_bit_cast(To, from);
+    if constexpr (__is_trivially_copyable(To) && __is_trivially_copyable(From)) {
+        return __builtin_bit_cast(To, from);
+    } else {
+        To to;
+        __builtin_memcpy(&to, &from, sizeof to);
+        return to;
+    }
 }
 namespace metal {
 using ::as_type;
