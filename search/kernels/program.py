@@ -183,7 +183,8 @@ def bind(
 
     ``arrays`` are the problem's inputs and outputs by name, ``results`` its output names, ``axes`` the value of each
     axis, ``dtypes`` the dtype name of each dtype variable. Raises `ProgramError` for names that are not there, launch
-    sizes below 1, more than 1024 threads in a threadgroup, a result that no pass writes, or a read before a write.
+    sizes below 1, more than 1024 threads in a threadgroup, a result that no pass writes, an array that two passes
+    write, or a read before a write.
     """
     known = dict(arrays)
     for buffer in program.buffers:
@@ -205,6 +206,9 @@ def bind(
         for name in step.outputs:
             if name not in known or (name in arrays and name not in results):
                 raise ProgramError(f"pass '{step.name}' writes '{name}', which is no output and no buffer")
+            if name in written:
+                # In MLX every call of a kernel makes its outputs anew, with nothing of an earlier call's in them.
+                raise ProgramError(f"pass '{step.name}' writes '{name}' again: let it write a buffer of another name")
         bound.append(_bind_pass(step, known, axes, dtypes))
         written.update(step.outputs)
     if missing := [name for name in results if name not in written]:

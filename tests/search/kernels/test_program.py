@@ -64,6 +64,13 @@ def test_an_output_that_no_pass_writes_is_refused() -> None:
         bound_with(replace(PROGRAM, passes=(SUM,)))
 
 
+@pytest.mark.parametrize("again", [replace(SUM, name="again"), replace(SUM, name="again", inputs=("part",))])
+def test_an_array_that_two_passes_write_is_refused(again: Pass) -> None:
+    # MLX would hand the second pass an array of its own; what the first one wrote would be gone.
+    with pytest.raises(ProgramError, match="pass 'again' writes 'part' again"):
+        bound_with(replace(PROGRAM, passes=(SUM, again, FINISH)))
+
+
 def test_a_buffer_may_not_take_the_name_of_an_array() -> None:
     with pytest.raises(ProgramError, match="has the name of an array"):
         bound_with(replace(PROGRAM, buffers=(Buffer("x", ("1",), "float32"),)))
