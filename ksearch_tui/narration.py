@@ -112,7 +112,7 @@ def _replied(event: Event, tree: Tree) -> str:
     asked = f"{event['role']} {event['model']} was asked to {asked_to(event['call'], node.title if node else '')}"
     about = "" if event["counted"] else "about "
     used = f"{about}{event['prompt_tokens']} + {event['completion_tokens']} tokens"
-    known = f", {dollars(event['cost_usd'])}" if event["cost_usd"] else ""
+    known = f", {about}{dollars(event['cost_usd'])}" if event["cost_usd"] else ""
     cost = known if event["priced"] else ", no price known"
     told = f"{asked}: {used}, {event['seconds']:.1f} s{cost}"
     return told if event["outcome"] == USED else f"{told}; {event['outcome'].replace('_', ' ')}: {event['note']}"

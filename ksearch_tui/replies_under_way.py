@@ -34,14 +34,19 @@ class GrowingReply:
 
     @property
     def tokens(self) -> int:
-        """Tokens that have come so far, estimated at as many characters each as the prompt has."""
+        """Tokens that have come, of attempts that broke off too, estimated at as many characters each as the prompt."""
         asked = self.question
         return round(self._characters * asked.prompt_tokens / max(1, len(asked.prompt)))
 
     @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the prompt, as often as it was sent and something came, estimated."""
+        return self.question.prompt_tokens * self.attempt
+
+    @property
     def usd(self) -> float:
         """What prompt and reply so far cost, 0 where no price is known."""
-        return self.question.usd(self.question.prompt_tokens, self.tokens) or 0.0
+        return self.question.usd(self.prompt_tokens, self.tokens) or 0.0
 
 
 class RepliesUnderWay:
@@ -64,7 +69,7 @@ class RepliesUnderWay:
     @property
     def tokens(self) -> int:
         """Tokens of all prompts and of the replies so far, estimated."""
-        return sum(reply.question.prompt_tokens + reply.tokens for reply in self._replies)
+        return sum(reply.prompt_tokens + reply.tokens for reply in self._replies)
 
     @property
     def usd(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from search.calibration import Calibration
 from search.evaluation.client import Evaluator
 from search.evaluation.record import Failure
-from search.events import ENGINE
+from search.events import ENGINE, IMPROVE
 from search.kernels.program import Program
 from search.learning import Lesson, lessons
 from search.option import Option
@@ -66,33 +66,32 @@ async def attempt(bench: Bench, option: str) -> None:
         _give_up_if_spent(bench, bench.tree[option])
 
 
-async def improve(bench: Bench, option: str) -> bool:
-    """Ask for a faster program of ``option``, which has passed, and judge it; returns whether there was one to judge.
+async def improve(bench: Bench, option: str) -> None:
+    """Ask for a faster program of ``option``, which has passed, and judge it, if there is one.
 
     The fastest program stays, whatever comes of this one.
     """
     proposer = bench.proposer
     if not isinstance(proposer, Improver):
-        return False
+        return
     bench.tell(option, "looking for a faster program")
     try:
         program = await proposer.improve(bench.situation, option)
     except NothingForNow:
         raise
     except ProposerError as error:
-        bench.emit("note", text=f"no faster program: {error}", level="warning", option=option)
-        return False
+        bench.emit("note", text=f"no faster program: {error}", level="warning", option=option, about=IMPROVE)
+        return
     node = bench.tree[option]
     if program is None or program.sha256 in {evaluation.program for evaluation in node.evaluations}:
-        bench.emit("note", text="no faster program was found", level="info", option=option)
-        return False
+        bench.emit("note", text="no faster program was found", level="info", option=option, about=IMPROVE)
+        return
     number, before = node.attempts + 1, bench.tree.speedup(option)
     bench.emit("started", option=option, attempt=number, improves=True)
     _wrote(bench, option, program, number, "looks for a faster way")
     if await _passes(bench, option, number) and bench.tree.speedup(option) > before:
         own, *_ = lessons(bench.tree, option, Calibration.of(bench.tree))
-        _rate(bench, own)
-    return True
+        rate(bench, own)
 
 
 def _wrote(bench: Bench, option: str, program: Program, number: int, note: str) -> None:
@@ -147,10 +146,11 @@ def _settle(bench: Bench, node: Option, reason: str) -> None:
 
 def _learn(bench: Bench, option: str, before: Calibration) -> None:
     for lesson in lessons(bench.tree, option, before):
-        _rate(bench, lesson)
+        rate(bench, lesson)
 
 
-def _rate(bench: Bench, lesson: Lesson) -> None:
+def rate(bench: Bench, lesson: Lesson) -> None:
+    """Put on record what was learned about one option."""
     bench.emit(
         "rated",
         option=lesson.option,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of whom, and what it can use at most: tokens of prompt and reply, and USD (None: not known).
+    """What is asked of whom.
 
-    ``prompt_tokens`` is estimated. ``usd`` gives the price of so many tokens of prompt and reply.
+    ``prompt_tokens`` is estimated. ``usd`` gives the price of so many tokens of prompt and reply, None where not known.
     """
 
     option: str
@@ -20,7 +20,6 @@ class Question:
     endpoint: str
     prompt: str
     prompt_tokens: int
-    reply_tokens: int
     usd: Callable[[int, int], float | None]
 
 

@@ -25,6 +25,7 @@ from search.evaluation.client import Evaluator
 from search.events import ENGINE, PERSON, Event
 from search.kernels.program import Program
 from search.option import Option
+from search.owed import half_done
 from search.problems.definition import Problem
 from search.proposers.base import (
     BrokenOff,
@@ -193,7 +194,8 @@ class Engine:
 
     async def draft(self, option: str) -> Program:
         """Return the program of ``option`` to edit: as written, else as the proposer would, else its parent's."""
-        self._node(option)
+        with self._acting():
+            self._node(option)
         try:
             return await draft(self._situation, self._proposer, option)
         except TreeError as error:
@@ -254,7 +256,7 @@ class Engine:
 
         What the run itself asked would be asked again at once, so the run pauses.
         """
-        return self._calls.break_off()
+        return self._calls.break_off(PERSON)
 
     def stop(self, reason: str) -> None:
         """End the run now: what runs is broken off and waits for a resume. Stopping twice is no error."""
@@ -303,7 +305,7 @@ class Engine:
 
     async def _turn(self) -> bool:
         """Do the next thing; return False when there is nothing to do until something changes."""
-        if not self.tree.root:
+        if not self._growth.planted:
             return await self._do("", self._plant())
         if reason := spending.reached(self._budget, self.tree, self._clock()):
             self.stop(reason)
@@ -391,6 +393,7 @@ class Engine:
     def _open(self) -> None:
         if self._to_reopen:
             self._to_reopen = False
+            self._calls.go_on_from(half_done(self.tree))
             self._emit("resumed", by=ENGINE)
         if self.tree.stopped:
             raise EngineError(f"the run has stopped ({self.tree.stopped}): resume it to go on")

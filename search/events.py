@@ -27,7 +27,8 @@ replied         a question about ``option`` ("" for the whole run) to a model is
 text            what a model answered, stored once under its hash
 asked           the proposer is unsure what ``guidance`` means and offers ``choices``; nothing else changed
 note            something to read; ``level`` is info, warning or error, ``option`` "" for the whole run; ``about`` is
-                ``followed`` where a model says how it followed a person's guidance
+                ``followed`` where a model says how it followed a person's guidance, and ``propose``, ``improve`` or
+                ``refine`` where that came to nothing at ``option``, so that it isn't asked for again
 autopilot       the policy decides (``on``), or a person does
 paused          no new evaluation begins; by ``engine`` with a ``reason``: nothing can be asked of the model for now
 resumed         by ``person``: the pause ends; by ``engine``: a stopped run goes on, what was running waits again
@@ -38,8 +39,9 @@ stopped         the run ended; only ``resumed`` can follow
 its name. ``policy_choice`` is the option that the policy would have taken instead of a person ("" if none). ``origin``
 is the seq of the redirect that an event follows from (0 or absent if none): it is taken back together with that
 redirect. Of ``replied``: ``served_as`` is what the endpoint calls the model that answered, ``cost_usd`` is 0 where
-``priced`` is false, ``counted`` says that the endpoint counted the tokens, and ``text_sha256`` is "" where nothing was
-answered.
+``priced`` is false, ``counted`` says that the endpoint counted the tokens (else they are estimates), ``attempts`` are
+the requests that were sent, ``text_sha256`` is "" where nothing was answered, and ``by`` is ``person`` where a person
+broke the question off (absent otherwise).
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ PERSON = "person"
 AUTOPILOT = "autopilot"
 ENGINE = "engine"
 FOLLOWED = "followed"
+PROPOSE, IMPROVE, REFINE = "propose", "improve", "refine"
 
 FIELDS: Mapping[str, Mapping[str, type]] = {
     "option_added": {

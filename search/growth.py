@@ -5,65 +5,92 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from search import policy
-from search.events import ENGINE, PERSON
-from search.option import OPEN, Option
+from search import owed, policy
+from search.events import ENGINE, PERSON, PROPOSE
+from search.option import OPEN, PROPOSED, Option
 from search.proposers.base import BrokenOff, NothingForNow, Proposal, Proposer, ProposerError, Redirection, Situation
 from search.tree import Tree, TreeError
 
 Emit = Callable[..., Any]
 
+NOTHING = "no options proposed: "
+"""How a note begins when the proposer can't."""
+
 
 class Growth:
-    """Asks for options and adds them to the tree; knows where nothing came, which is not in any event.
+    """Asks for options and adds them to the tree; knows where nothing came.
 
     ``emit`` records what a person's act brings, ``emit_from_work`` what the run's own work does (and raises when that
-    has been broken off). ``complaint`` is the proposer's last word since anything new came.
+    has been broken off).
     """
 
     def __init__(self, situation: Situation, proposer: Proposer, emit: Emit, emit_from_work: Emit) -> None:
-        self.complaint = ""
+        self._places = owed.places(situation.tree)
         self._situation, self._proposer = situation, proposer
         self._tree = situation.tree
         self._emit, self._emit_from_work = emit, emit_from_work
-        self._exhausted: set[str] = set()
-        self._grown_at = 0
+
+    @property
+    def planted(self) -> bool:
+        """Whether there is a root, and it may run."""
+        return bool(self._tree.root) and self._tree[self._tree.root].status != PROPOSED
 
     async def plant(self) -> None:
         """Add the root and let it run: everything is measured against it; raise `ProposerError` if there is none."""
-        proposal = await self._proposer.root(self._situation)
-        root = self._tree.free_id()
-        self._emit_from_work("option_added", **fields(root, "", proposal, self._proposer.name))
+        if not self._tree.root:
+            proposal = await self._proposer.root(self._situation)
+            self._emit_from_work("option_added", **fields(self._tree.free_id(), "", proposal, self._proposer.name))
+        root = self._tree.root
         self._emit_from_work("decided", option=root, decision="approve", by=ENGINE, policy_choice="")
 
     def place(self) -> str:
-        """Return the option under which to ask for more before anything else runs, "" if there is enough to do."""
-        return policy.to_grow(self._tree, self._exhausted, self._grown_at)
+        """Return the option under which to ask for more before anything else runs, "" if there is enough to do.
+
+        Where a person broke the question off it is asked again only when there is nothing else to do.
+        """
+        found = self._places
+        if place := policy.to_grow(self._tree, found.exhausted | found.put_off, found.grown_at):
+            return place
+        return "" if self._tree.frontier() else policy.to_grow(self._tree, found.exhausted, found.grown_at)
 
     async def grow(self, option: str) -> None:
         """Ask for options under ``option`` and add what is new."""
-        self._grown_at = self._tree.evaluations
+        proposals = await self._asked_for(option)
+        if proposals is not None:
+            self.add(option, proposals)
+
+    async def catch_up(self, option: str) -> None:
+        """Add what is missing of the options that a reply brings, as an earlier run was killed in the middle of it."""
+        proposals = await self._asked_for(option)
+        if proposals and add(self._tree, self._emit_from_work, option, proposals, self._proposer.name):
+            self._places.exhausted.discard(option)
+
+    async def _asked_for(self, option: str) -> tuple[Proposal, ...] | None:
+        """Return what is proposed under ``option``, None after a note when the proposer can't."""
+        found = self._places
+        found.grown_at = self._tree.evaluations
         try:
-            proposals = await self._proposer.propose(self._situation, option)
+            return await self._proposer.propose(self._situation, option)
         except NothingForNow as error:
             if isinstance(error, BrokenOff):
-                self._exhausted.add(option)  # a person doesn't want it; they can ask for it themselves
+                found.put_off.add(option)
             raise
         except ProposerError as error:
-            self._exhausted.add(option)
-            self.complaint = str(error)
-            self._emit_from_work("note", text=f"no options proposed: {error}", level="warning", option=option)
-            return
-        self.add(option, proposals)
+            found.exhausted.add(option)
+            found.complaint = f"{NOTHING}{error}"
+            self._emit_from_work("note", text=found.complaint, level="warning", option=option, about=PROPOSE)
+            return None
 
     def add(self, option: str, proposals: tuple[Proposal, ...], origin: int = 0) -> int:
         """Add what is new of ``proposals`` under ``option``; returns how many that is."""
+        found = self._places
         new = add(self._tree, self._emit, option, proposals, self._proposer.name, origin)
+        found.put_off.discard(option)
         if new:
-            self._exhausted.discard(option)
-            self.complaint = ""
+            found.exhausted.discard(option)
+            found.complaint = ""
         else:
-            self._exhausted.add(option)
+            found.exhausted.add(option)
         return new
 
     def nothing_left(self) -> str:
@@ -71,7 +98,8 @@ class Growth:
         root = self._tree[self._tree.root]
         if root.failed:
             return f"there is nothing to build on, '{root.title}' failed: {root.failed}"
-        last = f"; the proposer's last word was: {self.complaint}" if self.complaint else ""
+        complaint = self._places.complaint.removeprefix(NOTHING)
+        last = f"; the proposer's last word was: {complaint}" if complaint else ""
         return f"nothing is left to try{last}"
 
     def follow(self, option: str, guidance: str, answer: Redirection, policy_choice: str) -> None:
@@ -80,7 +108,7 @@ class Growth:
         self.add(option, answer.proposals, origin)
         for node in list(self._tree.subtree(option)):
             # New guidance may bring something where nothing came before.
-            self._exhausted.discard(node.id)
+            self._places.exhausted.discard(node.id)
             ruled_out = node.action in answer.avoid or node.id in answer.closes
             if ruled_out and node.status in OPEN and node.id != option:
                 self._emit("decided", option=node.id, decision="prune", by=ENGINE, policy_choice="", origin=origin)

@@ -1,10 +1,12 @@
 """What a run may use and what it has used: evaluations, minutes, tokens and money. Pure.
 
-A limit is enforced before something is begun: a model is asked only when the longest reply still fits.
+A limit is enforced before something is begun: a request to a model is sent only when its longest reply still fits, and
+that is made shorter where less is left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,6 +16,13 @@ from search.events import Event
 
 if TYPE_CHECKING:
     from search.tree import Tree
+
+
+LEAST_REPLY = 2048
+"""Tokens of a reply. Where there is room for fewer, it would hardly be whole: a prompt is shortened, or not sent."""
+
+Price = Callable[[int, int], float | None]
+"""The USD that so many tokens of a prompt and of its reply cost, None where no price is known."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +41,37 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What a question has cost, all its requests together.
+
+    ``counted`` is False where the endpoint didn't say and the tokens are estimated from the text. ``cost_usd`` is None
+    where no price is known.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    counted: bool = True
+
+    def __add__(self, other: Spent) -> Spent:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Spent(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            self.counted and other.counted,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True)
 class Account:
-    """What models have used in a run: tokens, USD, replies, and how many of these were malformed or had no price."""
+    """What models have used in a run: tokens, USD, replies; how many of these were malformed, had no price, or were
+    counted by nobody, so that their tokens are estimates."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -41,11 +79,17 @@ class Account:
     replies: int = 0
     malformed: int = 0
     unpriced: int = 0
+    estimated: int = 0
 
     @property
     def tokens(self) -> int:
         """Tokens of prompts and replies together."""
         return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def spent(self) -> Spent:
+        """Tokens and USD; a reply without a known price counts as nothing."""
+        return Spent(self.prompt_tokens, self.completion_tokens, self.usd)
 
     def after(self, replied: Event) -> Account:
         """Return the account with one ``replied`` event more."""
@@ -56,6 +100,7 @@ class Account:
             self.replies + 1,
             self.malformed + (replied["outcome"] == "malformed"),
             self.unpriced + (not replied["priced"]),
+            self.estimated + (not replied["counted"]),
         )
 
 
@@ -73,17 +118,30 @@ def reached(budget: Budget, tree: Tree, now: datetime) -> str:
     return ""
 
 
-def too_dear(budget: Budget, tree: Tree, tokens: int, usd: float) -> str:
-    """Return which limit a question of at most ``tokens`` tokens for ``usd`` could pass, as a reason to stop."""
-    used = tree.account
+def longest_reply(budget: Budget, used: Spent, prompt: int, reply: int, price: Price) -> int:
+    """Return how many tokens of ``reply`` the budget leaves for the reply to a prompt of ``prompt`` tokens."""
+    if budget.tokens:
+        reply = min(reply, budget.tokens - used.tokens - prompt)
+    if budget.usd:
+        left = budget.usd - (used.cost_usd or 0.0) - (price(prompt, 0) or 0.0)
+        million = price(0, 1_000_000) or 0.0
+        if million or left < 0:
+            # The small addition makes up for rounding.
+            reply = min(reply, int(left / million * 1e6 + 1e-6) if million else 0)
+    return max(0, reply)
+
+
+def too_dear(budget: Budget, used: Spent, tokens: int, usd: float) -> str:
+    """Return which limit a question of ``tokens`` tokens for ``usd`` would pass, as a reason to stop; "" if none."""
     if budget.tokens and used.tokens + tokens > budget.tokens:
         return (
             f"the budget of {budget.tokens} tokens is spent: {max(0, budget.tokens - used.tokens)} are left, "
             f"and the next question could take {tokens}"
         )
-    if budget.usd and used.usd + usd > budget.usd:
+    used_usd = used.cost_usd or 0.0
+    if budget.usd and used_usd + usd > budget.usd:
         return (
-            f"the budget of ${budget.usd:g} is spent: ${max(0.0, budget.usd - used.usd):.4f} is left, "
+            f"the budget of ${budget.usd:g} is spent: ${max(0.0, budget.usd - used_usd):.4f} is left, "
             f"and the next question could cost ${usd:.4f}"
         )
     return ""

@@ -54,7 +54,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Course:
-    """One session as it went on. ``usd`` is None where a reply had no known price."""
+    """One session as it went on. ``usd`` is None where a reply had no known price.
+
+    ``estimated``: whether some of the tokens were counted by nobody.
+    """
 
     name: str
     problem: str
@@ -65,6 +68,7 @@ class Course:
     usd: float | None
     malformed: int
     seconds: float
+    estimated: bool
 
     def best_within(self, spent: str, limit: float) -> Evaluation | None:
         """Return the evaluation of the best program when at most ``limit`` of ``spent`` was used."""
@@ -100,6 +104,7 @@ def course(name: str, config: RunConfig, tree: Tree) -> Course:
         None if used.unpriced else used.usd,
         used.malformed,
         tree.seconds(last),
+        used.estimated > 0,
     )
 
 
@@ -116,6 +121,7 @@ class Row:
     usd: float | None
     malformed: float
     minutes: float
+    estimated: bool
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,7 @@ class Comparison:
                     },
                     "evaluations": row.evaluations,
                     "tokens": row.tokens,
+                    "estimated": row.estimated,
                     "usd": row.usd,
                     "malformed": row.malformed,
                     "minutes": round(row.minutes, 2),
@@ -189,6 +196,7 @@ def _row(courses: Sequence[Course], base: Evaluation, steps: Mapping[str, tuple[
         median(known) if len(known) == len(courses) else None,
         median(each.malformed for each in courses),
         median(each.seconds for each in courses) / 60,
+        any(each.estimated for each in courses),
     )
 
 

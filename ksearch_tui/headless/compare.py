@@ -61,7 +61,7 @@ def _totals(row: Row) -> str:
         str(len(row.sessions)),
         times(row.best),
         f"{row.evaluations:g}",
-        f"{row.tokens:,.0f}",
+        f"{'~' if row.estimated else ''}{row.tokens:,.0f}",
         usd,
         f"{row.malformed:g}",
         f"{row.minutes:.1f}",

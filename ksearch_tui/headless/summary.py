@@ -99,7 +99,10 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
 
 
 def _models(config: RunConfig, tree: Tree) -> dict[str, Any]:
-    """Return what models were asked and what that used; ``usd`` is None where a reply had no price."""
+    """Return what models were asked and what that used; ``usd`` is None where a reply had no price.
+
+    ``estimated`` counts the questions whose tokens nobody counted.
+    """
     used = tree.account
     return {
         "endpoint": config.endpoint_name,
@@ -109,6 +112,7 @@ def _models(config: RunConfig, tree: Tree) -> dict[str, Any]:
         "malformed": used.malformed,
         "prompt_tokens": used.prompt_tokens,
         "completion_tokens": used.completion_tokens,
+        "estimated": used.estimated,
         "usd": None if used.unpriced else round(used.usd, 6),
     }
 
@@ -116,11 +120,12 @@ def _models(config: RunConfig, tree: Tree) -> dict[str, Any]:
 def _models_lines(models: dict[str, Any] | None) -> list[str]:
     if models is None:
         return []
-    usd = "price not known" if models["usd"] is None else f"${models['usd']:.4f}"
+    about = "about " if models["estimated"] else ""
+    usd = "price not known" if models["usd"] is None else f"{about}${models['usd']:.4f}"
     return [
         f"  models  {' and '.join(models['asked'])} at {models['endpoint']}, context {models['context']}: "
         f"{plural(models['questions'], 'question')} ({models['malformed']} replies malformed), "
-        f"{models['prompt_tokens']} + {models['completion_tokens']} tokens, {usd}"
+        f"{about}{models['prompt_tokens']} + {models['completion_tokens']} tokens, {usd}"
     ]
 
 

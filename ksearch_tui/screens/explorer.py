@@ -333,8 +333,9 @@ class ExplorerScreen(RunScreen):
         if engine is None:
             return
         self._follow_questions()
-        asked, tokens = self._under_way.latest, self._under_way.tokens
+        asked, before = self._under_way.latest, self.run_state.account.tokens
         if engine.cancel_call() and asked is not None:
+            tokens = self.run_state.account.tokens - before
             said = f"{asked.question.role} {one_line(asked.question.model)}; it cost ~{count(tokens)} tokens."
             self.notify(said, title="Broken off", severity="warning", timeout=8, markup=False)
         self._hear()

@@ -77,7 +77,7 @@ def reply_facts(replied: Event, tree: Tree) -> list[tuple[str, str]]:
     option = tree.options.get(replied["option"])
     served = f", answered as {replied['served_as']}" if replied["served_as"] not in ("", replied["model"]) else ""
     about = "" if replied["counted"] else "about "
-    cost = dollars(replied["cost_usd"]) if replied["priced"] else "no price known"
+    cost = f"{about}{dollars(replied['cost_usd'])}" if replied["priced"] else "no price known"
     attempts = f", {plural(replied['attempts'], 'request')}" if replied["attempts"] > 1 else ""
     became = replied["outcome"].replace("_", " ")
     facts = [

@@ -105,7 +105,7 @@ class StatusLine(Static):
         tokens, usd = used.tokens + under_way.tokens, used.usd + under_way.usd
         if not tokens:
             return []
-        about = "~" if under_way.replies else ""
+        about = "~" if under_way.replies or used.estimated else ""
         most_tokens = f"/{count(config.tokens)}" if config.tokens else ""
         most_usd = f"/{dollars(config.usd)}" if config.usd else ""
         unpriced = "+?" if used.unpriced else ""

@@ -75,7 +75,7 @@ async def test_a_reply_grows_under_the_log_and_is_listed_with_what_it_used_once_
         # Four of the prompt's characters are about a token, so 60 pieces of four are about as many.
         await until(pilot, lambda: re.search(r"~[56]\d tokens, \d+ s · Esc breaks it off", str(head.content)), 10)
         await until(pilot, lambda: "selector, ~" in str(screen.query_one(StatusLine).content), 10)
-        await pilot.press("escape", "space", "m")
+        await pilot.press("escape", "space")
         await until(pilot, lambda: len(run.tree.options) == 4 and not screen.query_one(LiveReply).display, 20)
         [used] = [e for e in run.tree.events if e.data.get("call") == "initialize" and e["outcome"] == "used"]
         tokens = f"{used['prompt_tokens']} + {used['completion_tokens']} tokens"
@@ -83,15 +83,20 @@ async def test_a_reply_grows_under_the_log_and_is_listed_with_what_it_used_once_
         await until(pilot, lambda: listed in log(pilot), 10)
 
 
-async def test_thoughts_are_shown_dimmed_and_folded_once_the_answer_begins(run, played, until):
-    thinking = {"reasoning": "Let me see. " * 60}
-    played.says("initialize", begun("", 100, **thinking), begun(first("a", "b", "c"), 190, **thinking))
+@pytest.mark.parametrize("inside", [False, True], ids=["a field of their own", "tags in the text"])
+async def test_thoughts_are_shown_dimmed_and_folded_once_the_answer_begins(run, played, until, inside):
+    thought, answer = "Let me see. " * 60, first("a", "b", "c")
+    if inside:
+        said = f"<think>{thought}</think>{json.dumps(answer)}"
+        played.says("initialize", begun(said, 100), begun(said, 195))
+    else:
+        played.says("initialize", begun("", 100, reasoning=thought), begun(answer, 190, reasoning=thought))
     async with run.app().run_test(size=(80, 40)) as pilot:
         await pilot.press("5")
         text = pilot.app.screen.query_one(LiveText)
         await until(pilot, lambda: len(text.lines) == 4 and "Let me see." in shown(text), 20)
         assert all("italic" in str(line.text.spans[0].style) for line in text.lines[1:])
-        await pilot.press("escape", "space", "m")
+        await pilot.press("escape", "space")
         await until(pilot, lambda: "kernel_class" in shown(text), 20)
         assert text.lines[0].text.plain == "▸ thinking: 720 characters"
         assert "Let me see." not in shown(text)
@@ -122,7 +127,7 @@ async def test_esc_breaks_off_what_a_model_is_asked_in_every_tab(run, played, un
         await pilot.press("escape")
         await until(pilot, lambda: run.tree.paused, 10)
         assert "selector chooser; it cost ~" in told(pilot)
-        await pilot.press("space", "m")
+        await pilot.press("space")
         await until(pilot, lambda: len(run.tree.options) == 4, 10)
         assert outcomes() == ["cancelled", "used"]
         for number, tab in enumerate("12345", 1):
@@ -210,6 +215,38 @@ async def test_what_stops_every_question_pauses_the_run_and_says_why(run, played
         assert "space goes on" in told(pilot)
 
 
+@SIZES
+async def test_a_limit_that_ends_within_a_question_is_said_on_the_screen(run, played, until, size):
+    large = {"prompt_tokens": 15_000, "completion_tokens": 4000}
+    run.config = replace(run.config, tokens=21_000)
+    played.answers.clear()
+    played.says("write", reply(written("SUM", passes=[]), usage=large))
+    async with run.app().run_test(size=size) as pilot:
+        await pilot.press("5")
+        await until(pilot, lambda: run.engine is not None and run.tree.stopped, 20)
+        assert run.tree.stopped.endswith("; the reply was not sent back")
+        await until(pilot, lambda: f"the run stopped: {run.tree.stopped}" in log(pilot), 10)
+        assert run.tree.stopped in told(pilot)
+        assert played.calls == ["write"]
+        status = pilot.app.screen.query_one(StatusLine)
+        await until(pilot, lambda: "19k/21k tokens" in str(status.content) or size[0] == 80, 10)
+
+
+async def test_tokens_that_nobody_counted_are_marked_on_the_screen(run, played, until):
+    played.says("initialize", begun(first("a", "b", "c"), 9), first("a", "b", "c"))
+    async with run.app().run_test(size=(160, 50)) as pilot:
+        await pilot.press("5")
+        await until(pilot, lambda: run.engine and run.engine.asking and run.engine.asking[0].role == "selector", 10)
+        await until(pilot, lambda: '{"kernel' in shown(pilot.app.screen.query_one(LiveText)), 10)
+        await pilot.press("escape", "space")
+        await until(pilot, lambda: len(run.tree.options) == 4, 10)
+        [broken_off] = [e for e in run.tree.events if e.data.get("outcome") == "cancelled"]
+        tokens = f"{broken_off['prompt_tokens']} + {broken_off['completion_tokens']} tokens"
+        await until(pilot, lambda: f"'the first kernel': about {tokens}" in log(pilot), 10)
+        status = pilot.app.screen.query_one(StatusLine)
+        await until(pilot, lambda: re.search(r"~[\d.]+k tokens", str(status.content)) and not run.engine.asking, 10)
+
+
 async def test_how_the_guidance_was_followed_is_told_at_once_and_stays_with_the_option(run, played, until):
     played.says("initialize", first("a", "b", "c"))
     played.says("redirect", REDIRECTED)
@@ -236,7 +273,7 @@ async def test_hostile_text_of_a_model_is_only_text_wherever_it_is_shown(run, pl
         text = pilot.app.screen.query_one(LiveText)
         await until(pilot, lambda: "right to left" in shown(text).replace("\n", ""), 20)
         live = shown(text)
-        await pilot.press("escape", "space", "m")
+        await pilot.press("escape", "space")
         await until(pilot, lambda: len(run.tree.options) == 4, 20)
         await pilot.press("enter", "home", *["right_square_bracket"] * 3, "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplyScreen))

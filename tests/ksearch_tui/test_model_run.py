@@ -6,18 +6,25 @@ The model is played by the test over HTTP. It writes the kernels of the softmax 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import statistics
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ksearch_tui.headless.summary import run_summary, summary_lines
 from search.kernels.families import FAMILIES
 from search.kernels.program import Program
 from search.tree import Tree
 from sessions.store import read_session
 from tests.ksearch_tui.commands import ksearch
+from tests.model_server.scripted import reply
 from tests.model_server.server import ModelServer
 from tests.search.proposers.llm.playing import KEY, NO_CHANGE, Played, first, option, written
 
@@ -146,13 +153,17 @@ def test_nothing_of_it_holds_the_key(finished: tuple[Path, Any, Played]) -> None
 def test_sessions_of_two_settings_stand_side_by_side(finished: tuple[Path, Any, Played], tmp_path: Path) -> None:
     session, _, _ = finished
     other = tmp_path / "b.ksearch.toml"
-    other.write_text(session.read_text().replace('context = "mapping"', 'context = "none"'))
+    told = session.read_text().replace('context = "mapping"', 'context = "none"')
+    other.write_text(told.replace("counted = true", "counted = false", 1))
     done = ksearch("compare", str(session), str(other), str(session), "--json", home=tmp_path)
     assert done.returncode == 0, done.stderr
     settings = json.loads(done.stdout)["settings"]
     assert [(each["context"], len(each["sessions"])) for each in settings] == [("none", 1), ("mapping", 2)]
     assert settings[0]["best_speedup"] == settings[1]["best_speedup"] > 5
     assert settings[0]["malformed"] == 3
+    done = ksearch("compare", str(session), str(other), home=tmp_path)
+    figure = f"{settings[0]['tokens']:,.0f}"
+    assert done.stdout.count(f" ~{figure} ") == 1 and done.stdout.count(f" {figure} ") == 1
 
 
 def test_an_endpoint_that_is_down_leaves_no_session_and_names_the_catalogue(
@@ -215,6 +226,77 @@ def test_a_wrong_key_in_the_middle_keeps_the_session_and_it_goes_on_later(
     assert played.calls == ["initialize", "write"]
     tree = Tree.fold(read_session(session).events)
     assert [o.status for o in tree.options.values()] == ["passed", "passed", "proposed", "proposed"]
+
+
+def test_a_summary_marks_tokens_that_nobody_counted(finished: tuple[Path, Any, Played]) -> None:
+    session, _, _ = finished
+    read = read_session(session)
+    replied = next(event for event in read.events if event.kind == "replied")
+    more = replace(replied, seq=read.events[-1].seq, data={**replied.data, "counted": False, "outcome": "cancelled"})
+    tree = Tree.fold([*[event for event in read.events if event.kind != "stopped"], more])
+    summary = run_summary(read.config, tree, session)
+    assert summary["models"]["estimated"] == 1
+    [line] = [line for line in summary_lines(summary) if line.startswith("  models")]
+    assert f" about {tree.account.prompt_tokens} + " in line and "about $0.0000" in line
+
+
+def test_a_limit_that_ends_within_a_question_is_said_and_kept_when_the_run_goes_on(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    played = Played(model_server)
+    large = {"prompt_tokens": 15_000, "completion_tokens": 4000}
+    played.says("initialize", reply({**first("a", "b", "c"), "status": "passed"}, usage=large))
+    profile = model_server.write_profile(tmp_path / "mine.toml", key_env="", selector="m", generator="m")
+    session = tmp_path / "a.ksearch.toml"
+    done = ksearch(
+        *("run", "softmax", "--endpoint", str(profile), "--session", str(session), "--device", "simulator"),
+        *("--context", "none", "--tokens", "21000"),
+        home=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    reason = "the budget of 21000 tokens is spent: 2000 are left, and the next question could take "
+    assert f"the run stopped: {reason}" in done.stderr and "; the reply was not sent back" in done.stderr
+    assert "15000 + 4000 tokens" in done.stdout
+    done = ksearch("resume", str(session), "--headless", home=tmp_path)
+    assert f"the run stopped: {reason}" in done.stderr
+    assert played.calls == ["initialize"]
+
+
+def test_a_run_that_is_killed_while_the_tree_is_thought_over_goes_on_there(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    played = Played(model_server)
+    plain = {"predicted": 0.1}  # nothing falls short of that, so nothing is to be improved
+    named = ("Row per simdgroup", "Row per threadgroup", "One division per row")
+    families = [{"name": name, "options": [option(name, rating=9 - n, **plain)]} for n, name in enumerate(named)]
+    played.says("initialize", first("", "", "", families=families))
+    played.says("write", said(kernel("row_per_simdgroup")), said(kernel("row_per_threadgroup")))
+    played.says("refine", reply(NO_CHANGE, before=60))
+    profile = model_server.write_profile(tmp_path / "mine.toml", key_env="", selector="m", generator="m")
+    session = tmp_path / "a.ksearch.toml"
+    command = ("run", "softmax", "--endpoint", str(profile), "--session", str(session), "--device", "simulator")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "ksearch_tui.cli", *command, "--budget", "3"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **{f"XDG_{kind}_HOME": str(tmp_path) for kind in ("DATA", "CACHE", "CONFIG")}},
+        start_new_session=True,
+    )
+    try:
+        assert model_server.wait_for(lambda _: "refine" in played.calls, 120)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    before = read_session(session).events
+    assert before[-1].kind == "rated" and not any(event.data.get("call") == "refine" for event in before)
+    played.calls.clear()
+    done = ksearch("resume", str(session), "--headless", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    # What had been asked is asked again, first and once; then the search goes on.
+    assert played.calls[0] == "refine" and played.calls.count("refine") == 1 and "initialize" not in played.calls
+    tree = Tree.fold(read_session(session).events)
+    assert tree.events[: len(before)] == before
+    assert [o.status for o in tree.options.values()] == ["passed", "passed", "passed", "proposed"]
 
 
 def test_its_summary_says_how_predictions_came_out(finished: tuple[Path, Any, Played]) -> None:

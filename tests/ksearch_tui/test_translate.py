@@ -146,3 +146,9 @@ def test_bad_input_is_one_clear_message(command, content, more, said, written, t
 def test_a_file_that_is_not_there_is_wrong_usage(command, tmp_path: Path) -> None:
     done = ksearch(command, "nowhere.cu", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "ksearch-tui: there is no file nowhere.cu\n")
+
+
+def test_a_folder_in_place_of_a_file_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "kernels.cu").mkdir()
+    done = ksearch("translate", "kernels.cu", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "ksearch-tui: kernels.cu is a folder; give a CUDA file\n")

@@ -30,6 +30,11 @@ def outcome(tree: Tree) -> dict[str, tuple[str, int]]:
     return {option.title: (option.status, len(option.evaluations)) for option in tree.options.values()}
 
 
+def judged(tree: Tree) -> dict[str, tuple[float, float]]:
+    """How each option is rated, and how surely."""
+    return {option.title: (option.rating, option.confidence) for option in tree.options.values()}
+
+
 async def test_a_killed_run_goes_on_from_any_event_to_the_same_end(scripts: Any) -> None:
     reference = await whole_run(scripts)
     assert outcome(reference.tree) == {
@@ -45,8 +50,37 @@ async def test_a_killed_run_goes_on_from_any_event_to_the_same_end(scripts: Any)
         stage.engine.set_autopilot(True)
         await stage.engine.run()
         assert outcome(stage.tree) == outcome(reference.tree), f"after event {kept}"
+        assert judged(stage.tree) == judged(reference.tree), f"after event {kept}"
         assert len(stage.evaluator.called) == reference.tree.evaluations - judged_before, f"after event {kept}"
         assert Tree.fold(stage.events) == stage.tree
+
+
+async def test_a_root_whose_approval_was_lost_runs_without_a_person(scripts: Any) -> None:
+    stage = scripts.Stage()
+    await stage.start()
+    assert stage.kinds()[:2] == ["option_added naive", "decided naive"]
+    again = scripts.Stage(tree=Tree.fold(stage.events[:1]))
+    await again.start()
+    assert again.status("naive") == "passed"
+    assert [event["by"] for event in again.events if event.kind == "decided"] == ["engine"]
+    await stage.finish()
+    await again.finish()
+
+
+async def test_what_was_learned_is_put_on_record_once_however_often_a_run_is_killed(scripts: Any) -> None:
+    reference = await whole_run(scripts)
+    rated = [event.seq for event in reference.events if event.kind == "rated"]
+    for seq in rated:
+        events = reference.events[: seq - 1]
+        for _ in range(2):
+            killed = scripts.Stage(tree=Tree.fold(events))
+            killed.engine.set_autopilot(True)  # the run goes on, and is killed before it does anything
+            events = killed.events
+        assert [event.kind for event in events[seq - 1 :]] == ["resumed", "resumed"]
+        stage = script(scripts.Stage(tree=Tree.fold(events)), scripts)
+        await stage.engine.run()
+        assert judged(stage.tree) == judged(reference.tree), f"before event {seq}"
+        assert stage.kinds("rated") == reference.kinds("rated"), f"before event {seq}"
 
 
 async def test_what_was_stopped_says_that_it_goes_on_and_keeps_counting(scripts: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search.events import Event
-from search.spending import Budget, reached, seconds_left, too_dear
+from search.spending import Budget, longest_reply, reached, seconds_left, too_dear
 from search.tree import Tree
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -33,6 +33,7 @@ def tree_of(*happenings: tuple[float, str, dict[str, Any]]) -> Tree:
 
 
 USED = tree_of((0, "replied", replied(700, 300, 0.75)))
+SPENT = USED.account.spent
 
 
 @pytest.mark.parametrize(
@@ -50,14 +51,29 @@ def test_a_limit_is_reached_when_all_of_it_is_used(budget: Budget, reason: str) 
 
 
 def test_a_question_may_use_all_that_is_left_and_no_more() -> None:
-    assert too_dear(Budget(tokens=1500, usd=1.0), USED, 500, 0.25) == ""
-    assert too_dear(Budget(tokens=1500), USED, 501, 0.0) == (
+    assert too_dear(Budget(tokens=1500, usd=1.0), SPENT, 500, 0.25) == ""
+    assert too_dear(Budget(tokens=1500), SPENT, 501, 0.0) == (
         "the budget of 1500 tokens is spent: 500 are left, and the next question could take 501"
     )
-    assert too_dear(Budget(usd=1.0), USED, 1, 0.26) == (
+    assert too_dear(Budget(usd=1.0), SPENT, 1, 0.26) == (
         "the budget of $1 is spent: $0.2500 is left, and the next question could cost $0.2600"
     )
-    assert too_dear(Budget(), USED, 10**9, 10**6) == ""
+    assert too_dear(Budget(), SPENT, 10**9, 10**6) == ""
+
+
+def test_a_reply_may_be_as_long_as_what_is_left_of_either_limit() -> None:
+    def price(prompt: int, reply: int) -> float:
+        return (prompt * 2 + reply * 10) / 1e6
+
+    # 1000 tokens and $0.75 are used.
+    assert longest_reply(Budget(), SPENT, 500, 8000, price) == 8000
+    assert longest_reply(Budget(tokens=4000), SPENT, 500, 8000, price) == 2500
+    assert longest_reply(Budget(tokens=1400), SPENT, 500, 8000, price) == 0
+    # $0.05 is left, $0.001 goes for the prompt, and 4900 tokens at $10 a million for the rest.
+    assert longest_reply(Budget(usd=0.8), SPENT, 500, 8000, price) == 4900
+    assert longest_reply(Budget(tokens=4000, usd=0.8), SPENT, 500, 8000, price) == 2500
+    assert longest_reply(Budget(usd=0.7), SPENT, 500, 8000, price) == 0
+    assert longest_reply(Budget(usd=0.8), SPENT, 500, 8000, lambda prompt, reply: 0.0) == 8000
 
 
 def test_pauses_and_the_time_between_two_runs_do_not_count() -> None:

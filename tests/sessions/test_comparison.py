@@ -59,6 +59,14 @@ def test_the_best_after_so_many_evaluations_tokens_and_dollars(run: Any) -> None
     assert (second.best, second.usd) == pytest.approx((8.0, 0.02))
 
 
+def test_tokens_that_nobody_counted_are_marked(run: Any) -> None:
+    kind, fields = replied(50, 0.0, "cancelled")
+    courses = [run("a", model("full"), 8.0, 4.0, more=[(kind, {**fields, "counted": False})])]
+    found = compare([*courses, run("b", model("none"), 8.0, 4.0)])
+    assert [(row.tokens, row.estimated) for row in found.rows] == [(100, False), (150, True)]
+    assert [setting["estimated"] for setting in found.to_json()["settings"]] == [False, True]
+
+
 def test_context_levels_stand_in_their_order_and_several_sessions_are_told_by_medians(run: Any) -> None:
     courses = [run("a", model("full"), 8.0, 1.0), run("b", model("none"), 8.0, 8.0)]
     courses += [

@@ -5,10 +5,12 @@ A key is in none of these: it is read from the environment when a client is made
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
+
+from search.spending import Spent
 
 
 class Role(StrEnum):
@@ -53,29 +55,6 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What a question has cost, all attempts together.
-
-    ``counted`` is False where the endpoint didn't say and the tokens are estimated from the text. ``cost_usd`` is None
-    where no price is known.
-    """
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = 0.0
-    counted: bool = True
-
-    def __add__(self, other: Spent) -> Spent:
-        known = self.cost_usd is not None and other.cost_usd is not None
-        return Spent(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
-            self.counted and other.counted,
-        )
-
-
-@dataclass(frozen=True)
 class Reply:
     """A whole reply: never half of one, never an empty one.
 
@@ -113,7 +92,8 @@ class ModelFault(RuntimeError):
 
     ``kind`` is one of `POINTLESS`, or of the question itself: ``too_long``, ``refusal``, ``empty``, ``length`` (cut at
     its token limit), ``bad_request``. ``retry_after``: seconds that the endpoint asked to wait. ``limit``: tokens of
-    prompt and reply together that a ``too_long`` names. ``spent``: what the attempts have cost all the same.
+    prompt and reply together that a ``too_long`` names. ``spent``: what the ``attempts`` have cost all the same.
+    ``too_dear``: which limit of the run kept it from being asked again, "" if none did.
     """
 
     def __init__(
@@ -124,10 +104,13 @@ class ModelFault(RuntimeError):
         retry_after: float | None = None,
         limit: int | None = None,
         spent: Spent | None = None,
+        attempts: int = 0,
+        too_dear: str = "",
     ) -> None:
         super().__init__(message)
         self.kind, self.retry_after, self.limit = kind, retry_after, limit
         self.spent = Spent() if spent is None else spent
+        self.attempts, self.too_dear = attempts, too_dear
 
     @property
     def pointless(self) -> bool:
@@ -139,14 +122,37 @@ def unheard(text: str) -> None:
     """Take no notice."""
 
 
+class Listener(Protocol):
+    """Who asks: allows each request before it is sent, and reads along while the reply to it comes in."""
+
+    async def room(self, prompt_tokens: int, reply_tokens: int) -> int:
+        """Return how many of ``reply_tokens`` the reply to a request may have; the prompt has ``prompt_tokens``.
+
+        Raises `search.proposers.base.BudgetSpent` when the request can't be sent within what is left.
+        """
+
+    def hear(self, text: str) -> None:
+        """Take in a piece of the reply."""
+
+    def think(self, thought: str) -> None:
+        """Take in a piece of what the model thinks on the way to it."""
+
+    def counted(self, spent: Spent) -> None:
+        """Take note of all that the question has used up to now, as the endpoint counts it while the reply comes in."""
+
+    def over(self, spent: Spent) -> None:
+        """Take note that a request is over, and of all that the question has used up to now."""
+
+
 class ModelClient(Protocol):
     """Asks the models of one endpoint."""
 
-    async def ask(self, ask: Ask, on_text: Callable[[str], None], on_thought: Callable[[str], None] = unheard) -> Reply:
-        """Return the reply to ``ask``; ``on_text`` gets its text piece by piece as it comes, ``on_thought`` the rest.
+    async def ask(self, ask: Ask, listener: Listener) -> Reply:
+        """Return the reply to ``ask``; ``listener`` is asked before each request, and hears what comes as it comes.
 
-        Raises `ModelFault`. Can be cancelled at any moment. An attempt that breaks off and is made again starts from
-        the beginning: only the `Reply` has the text that counts.
+        Raises `ModelFault`, and `search.proposers.base.BudgetSpent` when not even one request may be sent. Can be
+        cancelled at any moment. An attempt that breaks off and is made again starts from the beginning: only the
+        `Reply` has the text that counts.
         """
 
     async def names(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -15,16 +16,26 @@ from typing import Any
 import openai
 
 from profiles.models import Endpoint
-from search.proposers.llm.asking import Ask, ModelFault, Reply, Role, Spent, unheard
+from search.proposers.base import BudgetSpent
+from search.proposers.llm.asking import Ask, Listener, ModelFault, Reply, Role, unheard
 from search.proposers.llm.connection import connect
 from search.proposers.llm.faults import MOST_WAIT, Sentences, Trouble
 from search.proposers.llm.masking import KeyMask, key_of
 from search.proposers.llm.remembered import recall, remember
-from search.proposers.llm.request import Shape, adapted, body, first_shape, prompt_text, room_for_reply
+from search.proposers.llm.request import (
+    Shape,
+    adapted,
+    body,
+    first_shape,
+    prompt_text,
+    room_for_reply,
+    sent_characters,
+)
 from search.proposers.llm.streamed import Heard, NotTheProtocol, Patience, listen
 from search.proposers.llm.structure import Kept, kept
-from search.proposers.llm.usage import Read, estimated_tokens, spent_on, surely_more_than, was_cut
+from search.proposers.llm.usage import Read, as_tokens, estimated_tokens, spent_on, surely_more_than, was_cut
 from search.proposers.llm.wordings import NOTHING, Complaint, read_error
+from search.spending import Spent
 
 RETRIES: Mapping[str, int] = {"rate_limit": 4, "server": 3, "dropped": 2, "timeout": 1, "unreachable": 1}
 """How often a question is asked again after each kind of trouble; after any other it isn't."""
@@ -115,7 +126,7 @@ class EndpointClient:
             self._models[role] = names[0]
         return self._models[role]
 
-    async def ask(self, ask: Ask, on_text: Callable[[str], None], on_thought: Callable[[str], None] = unheard) -> Reply:
+    async def ask(self, ask: Ask, listener: Listener) -> Reply:
         """Return the reply to ``ask``; see `search.proposers.llm.asking.ModelClient`."""
         model = await self.model_of(ask.role)
         sentences = Sentences(self.endpoint, model, self._mask)
@@ -125,20 +136,30 @@ class EndpointClient:
         clock = asyncio.get_running_loop().time
         started, spent, tries, attempts, room = clock(), Spent(), Counter[str](), 0, 0
         while True:
-            sent = replace(shape, reply_tokens=room) if room else shape
-            attempts, begun, heard = attempts + 1, clock(), Heard(self._mask, on_text, on_thought)
+            wanted = replace(shape, reply_tokens=room) if room else shape
+            most, too_dear = await self._room(listener, model, ask, wanted)
+            if trouble and too_dear:
+                raise trouble.fault(spent, attempts, too_dear)
+            if too_dear:
+                raise BudgetSpent(too_dear)
+            sent = replace(wanted, reply_tokens=most)
+            attempts, begun, heard = attempts + 1, clock(), self._heard(listener, model, spent)
             trouble = await self._attempt(model, ask, sent, heard, sentences)
             if trouble is None or heard.characters or heard.usage or trouble.kind in ("dropped", "timeout"):
                 written = f"{heard.reasoning}{heard.text}{heard.refusal}"
-                spent += spent_on(self.endpoint, model, heard.usage, prompt_text(ask, sent), written)
+                after = 0 if heard.finish else heard.uncounted
+                spent += spent_on(self.endpoint, model, heard.usage, prompt_text(ask, sent), written, after)
+            listener.over(spent)
             if trouble is None:
                 break
+            if trouble.kind == "length" and most < wanted.reply_tokens:
+                trouble = replace(trouble, remedy="The budget of the run leaves no more for it.")
             if other := self._adapted(model, shape, trouble):
                 shape = other
             elif not room and (room := room_for_reply(trouble.complaint, prompt_text(ask, sent), shape)):
                 self._around.on_status(f"{self.endpoint.title}: asking for a reply of at most {room} tokens.")
             elif not await self._waited(trouble, tries):
-                raise trouble.fault(spent)
+                raise trouble.fault(spent, attempts)
         structured = shape.structured
         if kept(heard.text, ask.schema, structured) is not Kept.AS_ASKED:
             structured = "fenced"
@@ -159,6 +180,28 @@ class EndpointClient:
         )
 
     # -- one attempt --------------------------------------------------------------------------------------------------
+
+    async def _room(self, listener: Listener, model: str, ask: Ask, shape: Shape) -> tuple[int, str]:
+        """Return how long the reply may be, and which limit of the run keeps the request from being sent, "" if none.
+
+        Prompts are estimated by what the model counted last, where that was more than usual.
+        """
+        characters, read = sent_characters(self.endpoint, ask, shape), self._read.get(model)
+        known = math.ceil(characters * read.tokens / max(1, read.characters)) if read else 0
+        try:
+            return await listener.room(max(known, as_tokens(characters)), shape.reply_tokens), ""
+        except BudgetSpent as spent:
+            return 0, str(spent)
+
+    def _heard(self, listener: Listener, model: str, before: Spent) -> Heard:
+        """Return what takes in a reply; ``before`` is what the question has used up to now."""
+
+        def count(usage: Mapping[str, Any]) -> None:
+            now = spent_on(self.endpoint, model, usage, "", "")
+            if now.counted:
+                listener.counted(before + now)
+
+        return Heard(self._mask, listener.hear, listener.think, count)
 
     async def _attempt(self, model: str, ask: Ask, shape: Shape, heard: Heard, sentences: Sentences) -> Trouble | None:
         """Ask once, into ``heard``; return why there is no usable reply, None if there is one."""

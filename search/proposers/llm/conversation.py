@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NoReturn, TypeVar
 
 from profiles.models import Endpoint
 from search.audience import Question
 from search.calls import MALFORMED, USED, Calls, Usage
-from search.proposers.base import ProposerError, ProposerUnavailable
-from search.proposers.llm.asking import Ask, ModelClient, ModelFault, Reply, Role, Spent
+from search.proposers.base import BudgetSpent, ProposerError, ProposerUnavailable
+from search.proposers.llm.asking import Ask, ModelClient, ModelFault, Reply, Role
 from search.proposers.llm.prompting import ask_again, prompt_tokens, shorter
-from search.proposers.llm.reply_text import MalformedReply
-from search.proposers.llm.request import first_shape
-
-LEAST_REPLY = 2048
-"""Tokens that a prompt which is shortened leaves for the reply."""
+from search.proposers.llm.reply_text import MalformedReply, without_thoughts
+from search.spending import LEAST_REPLY
 
 IN_A_ROW = 3
 """After so many questions in a row without an answer the model is taken to be of no use, and the run pauses."""
@@ -68,25 +66,32 @@ class Conversation:
             client, self._client = self._client, None
             await client.close()
 
-    async def ask(self, calls: Calls, ask: Ask, read: Callable[[str], _Answer]) -> _Answer:
-        """Return what ``read`` makes of the reply to ``ask``.
+    async def ask(self, calls: Calls, ask: Ask, read: Callable[[str], _Answer], recorded: str = "") -> _Answer:
+        """Return what ``read`` makes of the reply to ``ask``; of ``recorded``, without asking, where that reads.
 
         A reply that ``read`` finds malformed is sent back once with what it said. Raises `ProposerError` when this
         question got no answer, `NothingForNow` when no other one would either.
         """
         model = await self._model_of(ask.role)
+        if recorded:
+            with suppress(MalformedReply):
+                return read(recorded)
         ask = self._fitting(calls, ask, model)
-        sent_back = False
+        sent_back, undone = False, ""
         while True:
             question = self._question(ask, model)
             self._latest = (calls, ask.option)
             try:
                 reply = await self._reply(calls, question, ask)
+            except BudgetSpent as spent:
+                raise BudgetSpent(f"{spent}{undone}") from None
             except ModelFault as fault:
+                if fault.too_dear:
+                    raise BudgetSpent(f"{fault.too_dear}; it was not asked again") from None
                 if fault.pointless:
                     raise ProposerUnavailable(_with_way_out(fault)) from None
                 if fault.kind == "too_long" and (less := self._shortened(calls, ask, model, fault.limit)):
-                    ask = less
+                    ask, undone = less, "; the shorter prompt was not sent"
                     continue
                 complaint, text = _AGAIN.get(fault.kind, ""), ""
                 if not complaint or sent_back:
@@ -104,16 +109,17 @@ class Conversation:
                     calls.record(question, USED, text, _usage(reply))
                     self._unanswered = 0
                     return answer
-            ask, sent_back = ask_again(ask, text, complaint), True
+            ask = ask_again(ask, without_thoughts(text), complaint)
+            sent_back, undone = True, "; the reply was not sent back"
 
     async def _reply(self, calls: Calls, question: Question, ask: Ask) -> Reply:
         """Return the reply to one question; a fault is put on record with what it has cost."""
         client, clock = self._connected(), asyncio.get_running_loop().time
         started = clock()
         try:
-            return await calls.ask(question, lambda on_text, on_thought: client.ask(ask, on_text, on_thought))
+            return await calls.ask(question, lambda call: client.ask(ask, call))
         except ModelFault as fault:
-            calls.record(question, fault.kind, "", _spent(fault.spent, clock() - started), str(fault))
+            calls.record(question, fault.kind, "", _spent(fault, clock() - started), str(fault))
             raise
 
     def _give_up(self, why: str) -> NoReturn:
@@ -177,7 +183,6 @@ class Conversation:
             self._endpoint.name,
             f"{ask.system}\n{ask.user}",
             prompt_tokens(ask),
-            first_shape(self._endpoint, model).reply_tokens,
             lambda prompt, completion: price(self._endpoint, model, prompt, completion),
         )
 
@@ -211,5 +216,13 @@ def _usage(reply: Reply) -> Usage:
     )
 
 
-def _spent(spent: Spent, seconds: float) -> Usage:
-    return Usage(spent.prompt_tokens, spent.completion_tokens, spent.cost_usd, spent.counted, seconds=seconds)
+def _spent(fault: ModelFault, seconds: float) -> Usage:
+    used = fault.spent
+    return Usage(
+        used.prompt_tokens,
+        used.completion_tokens,
+        used.cost_usd,
+        used.counted,
+        seconds=seconds,
+        attempts=fault.attempts,
+    )

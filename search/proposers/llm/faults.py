@@ -10,9 +10,10 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from profiles.models import Endpoint
-from search.proposers.llm.asking import ModelFault, Spent
+from search.proposers.llm.asking import ModelFault
 from search.proposers.llm.masking import KeyMask
 from search.proposers.llm.wordings import NOTHING, Complaint, Said, complaint
+from search.spending import Spent
 
 MOST_WAIT = 120.0
 """Seconds; an endpoint that asks for a longer wait isn't waited for: the run pauses, and says so."""
@@ -28,11 +29,20 @@ class Trouble:
     complaint: Complaint
     retry_after: float | None = None
 
-    def fault(self, spent: Spent) -> ModelFault:
-        """Return the fault to raise, with all that was ``spent`` on the question."""
+    def fault(self, spent: Spent, attempts: int = 0, too_dear: str = "") -> ModelFault:
+        """Return the fault to raise, with all that was ``spent`` on the question in so many ``attempts``.
+
+        ``too_dear``: which limit of the run kept it from being asked again.
+        """
         limit = self.complaint.context if self.kind == "too_long" else 0
         return ModelFault(
-            self.kind, f"{self.what} {self.remedy}", retry_after=self.retry_after, limit=limit or None, spent=spent
+            self.kind,
+            f"{self.what} It was not asked again: {too_dear}." if too_dear else f"{self.what} {self.remedy}",
+            retry_after=self.retry_after,
+            limit=limit or None,
+            spent=spent,
+            attempts=attempts,
+            too_dear=too_dear,
         )
 
 

@@ -41,7 +41,7 @@ from search.proposers.llm.prompting import (
     ask_repair,
     ask_write,
 )
-from search.proposers.llm.refinement import check_redirection, check_refinement
+from search.proposers.llm.refinement import check_redirection, check_refinement, still_to_do
 from search.proposers.llm.replies import (
     RedirectReply,
     RefineReply,
@@ -51,6 +51,7 @@ from search.proposers.llm.replies import (
     read_redirect,
     read_refine,
 )
+from search.proposers.llm.tree_view import guidance_view
 from search.tree import Tree
 
 FIRST = Proposal(
@@ -109,10 +110,11 @@ class LlmProposer:
         """Return options under ``option``; the first time, in families, with the kernel's class and its bottlenecks."""
         setting, calls = await self._of(situation)
         guided = _is_guided(situation.tree, option)
-        if option == situation.tree.root and not _initialized(situation.tree):
+        begun = calls.take_recorded("initialize", option)
+        if begun or (option == situation.tree.root and not _initialized(situation.tree)):
             try:
                 first = await self._conversation.ask(
-                    calls, ask_initialize(setting), lambda text: read_initialize(text, guided)
+                    calls, ask_initialize(setting), lambda text: read_initialize(text, guided), begun
                 )
             except NothingForNow:
                 raise
@@ -123,8 +125,9 @@ class LlmProposer:
             calls.note(f"kernel class: {first.kernel_class}. Bottlenecks: {bottlenecks}", option)
             _say_how(calls, option, first.followed)
             return first.proposals()
+        recorded = calls.take_recorded("propose", option)
         reply = await self._conversation.ask(
-            calls, ask_propose(setting, option), lambda text: read_propose(text, guided)
+            calls, ask_propose(setting, option), lambda text: read_propose(text, guided), recorded
         )
         _say_how(calls, option, reply.followed)
         return reply.proposals()
@@ -145,14 +148,17 @@ class LlmProposer:
     async def refine(self, situation: Situation, option: str) -> Refinement:
         """Return what the result of ``option`` changes in the tree."""
         setting, calls = await self._of(situation)
+        recorded = calls.take_recorded("refine", option)
 
         def read(text: str) -> RefineReply:
             reply = read_refine(text)
+            if text == recorded:
+                reply = still_to_do(reply, situation.tree)
             check_followed(reply.followed, _is_guided(situation.tree, option))
             check_refinement(reply, situation.tree)
             return reply
 
-        reply = await self._conversation.ask(calls, ask_refine(setting, option), read)
+        reply = await self._conversation.ask(calls, ask_refine(setting, option), read, recorded)
         _say_how(calls, option, reply.followed)
         return Refinement(
             tuple(Judgement(each.option, each.rating, each.confidence, each.why) for each in reply.ratings),
@@ -184,7 +190,9 @@ class LlmProposer:
         def read(text: str) -> WrittenProgram:
             return read_program(text, guided)
 
-        written = await self._conversation.ask(calls, asking(setting), read)
+        ask = asking(setting)
+        recorded = calls.take_recorded(ask.call, option)
+        written = await self._conversation.ask(calls, ask, read, recorded)
         if written.comment:
             calls.note(f"the writer says: {written.comment}", option)
         _say_how(calls, option, written.followed)
@@ -202,7 +210,7 @@ class LlmProposer:
 
 
 def _is_guided(tree: Tree, option: str) -> bool:
-    return bool(tree.guidance_for(option))
+    return bool(guidance_view(tree, option))
 
 
 def _initialized(tree: Tree) -> bool:

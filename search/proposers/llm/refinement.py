@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from search.option import Option
-from search.proposers.llm.replies import RedirectReply, RefineReply
+from search.proposers.llm.replies import RatingReply, RedirectReply, RefineReply
 from search.proposers.llm.reply_text import MalformedReply
 from search.tree import OPEN, Tree
 
@@ -34,6 +34,24 @@ def check_refinement(reply: RefineReply, tree: Tree) -> None:
         if insert.under not in passed
     ]
     _refuse(faults)
+
+
+def still_to_do(reply: RefineReply, tree: Tree) -> RefineReply:
+    """Return what is left of a refinement that was begun: not what is as it says, nor what is about a pruned option."""
+
+    def waits(option: str) -> bool:
+        return option not in tree.options or not tree.is_pruned(option)
+
+    def differs(rating: RatingReply) -> bool:
+        node = tree.options.get(rating.option)
+        return node is None or (node.rating, node.confidence) != (rating.rating, rating.confidence)
+
+    left = {
+        "ratings": tuple(each for each in reply.ratings if waits(each.option) and differs(each)),
+        "splits": tuple(each for each in reply.splits if waits(each.option)),
+        "closes": tuple(each for each in reply.closes if waits(each.option)),
+    }
+    return reply.model_copy(update=left)
 
 
 def check_redirection(reply: RedirectReply, tree: Tree, option: str) -> None:

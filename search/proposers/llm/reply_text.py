@@ -55,17 +55,23 @@ def answer_in(text: str) -> str:
     """Return the reply without its reasoning; raise `MalformedReply` when nothing is left."""
     if len(text) > MOST_CHARACTERS:
         raise MalformedReply(f"The reply has {len(text)} characters; at most {MOST_CHARACTERS} are read.")
-    text = text.lstrip("\ufeff")
-    while thought := _THOUGHT.match(text):
-        text = text[thought.end() :]
+    text = without_thoughts(text.lstrip("\ufeff"))
     if _THINKS_ON.match(text):
         raise MalformedReply("The reply ends within its reasoning: there is no answer after it.")
-    if not text.lstrip().startswith(("{", "```")) and (end := _THOUGHT_ENDS.search(text)):
-        # Where the chat template opens the reasoning, the reply has only its end.
-        text = text[end.end() :]
     if not text.strip():
         raise MalformedReply("The reply is empty: there is no answer in it.")
     return text.strip()
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without the reasoning before it that has come to its end."""
+    while thought := _THOUGHT.match(text):
+        text = text[thought.end() :]
+    opens = _THINKS_ON.match(text) or text.lstrip().startswith(("{", "```"))
+    if not opens and (end := _THOUGHT_ENDS.search(text)):
+        # Where the chat template opens the reasoning, the reply has only its end.
+        text = text[end.end() :]
+    return text
 
 
 def blocks_in(text: str) -> tuple[list[Block], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +11,7 @@ from search.proposers.llm.asking import Ask
 from search.proposers.llm.structure import in_words, response_format
 from search.proposers.llm.usage import estimated_tokens
 from search.proposers.llm.wordings import Complaint
-
-LEAST_REPLY = 2048
-"""Tokens of a reply below which it is better to shorten the prompt."""
+from search.spending import LEAST_REPLY
 
 TEMPLATE = 16
 """Tokens that the chat template of a model adds to a prompt, about."""
@@ -73,6 +72,12 @@ def room_for_reply(complaint: Complaint, prompt: str, shape: Shape) -> int:
 def prompt_text(ask: Ask, shape: Shape) -> str:
     """Return all that the model is to read, as one text."""
     return "\n".join(message["content"] for message in _messages(ask, shape))
+
+
+def sent_characters(endpoint: Endpoint, ask: Ask, shape: Shape) -> int:
+    """Return how many characters a model may have to read: the prompt, and the schema where one is sent beside it."""
+    schema = response_format(endpoint, shape.structured, ask)
+    return len(prompt_text(ask, shape)) + (len(json.dumps(schema)) if schema else 0)
 
 
 def body(endpoint: Endpoint, model: str, ask: Ask, shape: Shape) -> dict[str, Any]:

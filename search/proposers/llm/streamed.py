@@ -12,6 +12,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from search.proposers.llm.masking import KeyMask
+from search.proposers.llm.thoughts import Thoughts
 
 MOST_CHARACTERS = 4_000_000
 """Of text and reasoning; a stream that goes on beyond it is broken off."""
@@ -41,18 +42,27 @@ class Patience:
 class Heard:
     """What has come of a reply so far, the key masked in it. ``finish`` is "" until the endpoint says it is whole.
 
-    Each piece of its text is given to ``on_text`` as it comes, of the reasoning to ``on_thought``.
+    Each piece of its text is given to ``on_text`` as it comes, of the reasoning to ``on_thought``, whether that has a
+    field of its own or stands in tags at the head of the text. ``on_usage`` is called with each count of tokens that
+    comes, ``uncounted`` are the characters since the last one.
     """
 
-    def __init__(self, mask: KeyMask, on_text: Callable[[str], None], on_thought: Callable[[str], None]) -> None:
-        self._on_text, self._on_thought = on_text, on_thought
+    def __init__(
+        self,
+        mask: KeyMask,
+        on_text: Callable[[str], None],
+        on_thought: Callable[[str], None],
+        on_usage: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._on_text, self._on_thought, self._on_usage = on_text, on_thought, on_usage
         self.refusal = self.finish = self.model = ""
         self.usage: Mapping[str, Any] | None = None
         self.error: object = None
         self.first_at: float | None = None
-        self.characters = 0
+        self.characters = self.uncounted = 0
         self._pieces: list[str] = []
         self._thoughts: list[str] = []
+        self._inside = Thoughts()
         self._passing, self._thinking, self._refusing = mask.passing(), mask.passing(), mask.passing()
 
     @property
@@ -68,8 +78,6 @@ class Heard:
     def take(self, chunk: Mapping[str, Any]) -> None:
         """Take in one chunk. What has another type than the protocol says is passed over."""
         self.model = _text(chunk, "model") or self.model
-        if isinstance(usage := chunk.get("usage"), dict):
-            self.usage = usage
         self.error = chunk.get("error") or self.error
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -79,22 +87,29 @@ class Heard:
         # An endpoint may send its reasoning under both names: one of them is enough.
         thought = _text(delta, "reasoning") or _text(delta, "reasoning_content")
         self.refusal += self._refusing.take(refusal)
-        self.characters += len(text) + len(thought) + len(refusal)
+        new = len(text) + len(thought) + len(refusal)
+        self.characters += new
+        self.uncounted += new
         self.finish = _text(choice, "finish_reason") or self.finish
         if self.first_at is None and self.characters:
             self.first_at = asyncio.get_running_loop().time()
-        self._tell(self._passing.take(text), self._thinking.take(thought))
+        self._tell(self._thinking.take(thought), *self._inside.take(self._passing.take(text)))
+        if isinstance(usage := chunk.get("usage"), dict):
+            self.usage, self.uncounted = usage, 0
+            self._on_usage(usage)
 
     def end(self) -> None:
-        """Take in what was held back for the mask."""
+        """Take in what was held back."""
         self.refusal += self._refusing.rest()
-        self._tell(self._passing.rest(), self._thinking.rest())
+        self._tell(self._thinking.rest(), *self._inside.take(self._passing.rest()))
+        self._tell("", *self._inside.rest())
 
-    def _tell(self, text: str, thought: str) -> None:
+    def _tell(self, thought: str, inner: str, text: str) -> None:
         self._pieces.append(text)
-        self._thoughts.append(thought)
-        if thought:
-            self._on_thought(thought)
+        for each in (thought, inner):
+            if each:
+                self._thoughts.append(each)
+                self._on_thought(each)
         if text:
             self._on_text(text)
 

@@ -21,6 +21,8 @@ Level = Literal["full", "short", "minimal"]
 
 LEVELS: tuple[Level, ...] = ("full", "short", "minimal")
 
+EDITED = "the person edited its program: what they wrote is to be kept, but for what an option or a fault is about"
+
 WHY, TITLE, BY = 160, 100, 48
 """Where reasons, titles and names of proposers are cut."""
 
@@ -105,9 +107,16 @@ def tree_view(tree: Tree, problem: Problem, option: str, level: Level = "full") 
 
 
 def guidance_view(tree: Tree, option: str, more: str = "") -> list[str]:
-    """Return what a person asked for on the path to ``option``, oldest first, then ``more`` that they ask now."""
+    """Return what a person asked for on the path to ``option``, oldest first, then ``more`` that they ask now.
+
+    Where they wrote a program themselves, they ask that what they wrote is kept.
+    """
     path = tree.path(option or tree.root)
-    asked = [f"at {node.id} ({plain(node.title)}): {text}" for node in path for text in node.guidance]
+    asked = [
+        f"at {node.id} ({plain(node.title)}): {text}"
+        for node in path
+        for text in [*node.guidance, *([EDITED] if node.edited else [])]
+    ]
     return [*asked, f"now: {more}"] if more else asked
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiles.models import Endpoint
-from search.proposers.llm.asking import Spent
+from search.spending import Spent
 
 CHARACTERS_PER_TOKEN = 3.5
 """Of prompts that mix English and code; between 3 and 4.5 with the tokenizers of today."""
@@ -22,7 +22,12 @@ NOTICEABLE = 1.1
 
 def estimated_tokens(text: str) -> int:
     """Return about how many tokens ``text`` is."""
-    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+    return as_tokens(len(text))
+
+
+def as_tokens(characters: int) -> int:
+    """Return about how many tokens so many characters are."""
+    return math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 
 def surely_more_than(text: str, tokens: int) -> bool:
@@ -30,17 +35,23 @@ def surely_more_than(text: str, tokens: int) -> bool:
     return len(text) > tokens * MOST_CHARACTERS_PER_TOKEN
 
 
-def spent_on(endpoint: Endpoint, model: str, usage: Mapping[str, Any] | None, prompt: str, completion: str) -> Spent:
-    """Return what one attempt has used; without a count by the endpoint, estimated from the two texts."""
+def spent_on(
+    endpoint: Endpoint, model: str, usage: Mapping[str, Any] | None, prompt: str, completion: str, uncounted: int = 0
+) -> Spent:
+    """Return what one attempt has used; without a count by the endpoint, estimated from the two texts.
+
+    ``uncounted``: characters that came after the count.
+    """
     prompt_tokens, completion_tokens = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
     counted = prompt_tokens + completion_tokens > 0
     if counted:
         # Some endpoints leave the tokens of reasoning out of completion_tokens, yet bill them.
         completion_tokens = max(completion_tokens, _count(usage, "total_tokens") - prompt_tokens)
+        completion_tokens += as_tokens(uncounted)
     else:
         prompt_tokens, completion_tokens = estimated_tokens(prompt), estimated_tokens(completion)
     cost = _cost(endpoint, model, usage, prompt_tokens, completion_tokens)
-    return Spent(prompt_tokens, completion_tokens, cost, counted)
+    return Spent(prompt_tokens, completion_tokens, cost, counted and not uncounted)
 
 
 def _cost(

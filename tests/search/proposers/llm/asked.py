@@ -14,6 +14,7 @@ from profiles.models import Endpoint
 from search.proposers.llm.asking import Ask, ModelFault, Reply, Role
 from search.proposers.llm.client import EndpointClient, Surroundings
 from search.proposers.llm.streamed import Patience
+from search.spending import Spent
 
 SCHEMA = {
     "type": "object",
@@ -28,6 +29,33 @@ NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 def ask(user: str = "Propose an option.", role: Role = Role.GENERATOR) -> Ask:
     return Ask(role, "propose", "o1", "You choose optimizations.", user, "options", SCHEMA)
+
+
+class Reader:
+    """Reads along, and allows every request with replies of at most ``most`` tokens."""
+
+    def __init__(self, on_text: Callable[[str], None] = lambda _: None, most: int = 1_000_000) -> None:
+        self.on_text, self.most = on_text, most
+        self.thoughts: list[str] = []
+        self.allowed: list[tuple[int, int]] = []
+        self.counts: list[Spent] = []
+        self.ends: list[Spent] = []
+
+    async def room(self, prompt_tokens: int, reply_tokens: int) -> int:
+        self.allowed.append((prompt_tokens, reply_tokens))
+        return min(reply_tokens, self.most)
+
+    def hear(self, text: str) -> None:
+        self.on_text(text)
+
+    def think(self, thought: str) -> None:
+        self.thoughts.append(thought)
+
+    def counted(self, spent: Spent) -> None:
+        self.counts.append(spent)
+
+    def over(self, spent: Spent) -> None:
+        self.ends.append(spent)
 
 
 @dataclass
@@ -52,7 +80,7 @@ class Client:
         await asyncio.sleep(0)
 
     async def ask(self, user: str = "Propose an option.", on_text: Callable[[str], None] | None = None) -> Reply:
-        return await self.client.ask(ask(user), on_text or self.shown.append)
+        return await self.client.ask(ask(user), Reader(on_text or self.shown.append))
 
     async def fault(self, user: str = "Propose an option.") -> ModelFault:
         """Ask, and return the fault that must come."""

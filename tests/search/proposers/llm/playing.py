@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict, deque
+from collections.abc import Callable
 from typing import Any
 
 from search.proposers.llm.asking import Role
@@ -63,7 +64,7 @@ class Played:
     """Answers each kind of question from its list in ``answers``; what is left out by a test answers plainly.
 
     By itself it proposes nothing, changes nothing, and writes a program whose source is the option's title. ``calls``
-    are the questions that came, in order.
+    are the questions that came, in order; ``looks`` is called with each before it is answered.
     """
 
     def __init__(self, server: ModelServer) -> None:
@@ -71,6 +72,7 @@ class Played:
         self.answers: dict[str, deque[Answer | dict[str, Any]]] = defaultdict(deque)
         self.calls: list[str] = []
         self.prompts: list[tuple[str, str]] = []
+        self.looks: Callable[[str, Request], None] = lambda call, request: None
         server.script([self._answer] * MOST_REQUESTS)
 
     def says(self, call: str, *answers: Answer | dict[str, Any]) -> None:
@@ -85,6 +87,7 @@ class Played:
         call = request.body["response_format"]["json_schema"]["name"].removesuffix("_reply")
         self.calls.append(call)
         self.prompts.append((call, request.prompt))
+        self.looks(call, request)
         if self.answers[call]:
             answer = self.answers[call].popleft()
             answer = answer(request) if callable(answer) else answer
@@ -130,3 +133,10 @@ async def run_through(stage: Any, seconds: float = 20.0) -> Any:
     async with asyncio.timeout(seconds):
         await stage.engine.run()
     return stage
+
+
+async def until(condition: Any, seconds: float = 5.0) -> None:
+    """Wait until ``condition`` holds."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)

@@ -12,7 +12,7 @@ from search.proposers.llm.client import EndpointClient, Surroundings
 from search.proposers.llm.streamed import Patience
 from tests.model_server.scripted import Scripted, error, reply
 from tests.model_server.server import ModelServer
-from tests.search.proposers.llm.asked import ANSWER, SCHEMA, Client, ask
+from tests.search.proposers.llm.asked import ANSWER, SCHEMA, Client, Reader, ask
 
 ANSWERED = json.dumps(ANSWER)
 
@@ -177,8 +177,8 @@ async def test_the_first_listed_model_answers_where_the_profile_names_none(model
     model_server.models = ("big", "small")
     model_server.script([reply(ANSWER), reply(ANSWER)])
     client = EndpointClient(model_server.endpoint(), {Role.SELECTOR: "quick"}, {})
-    await client.ask(ask(role=Role.GENERATOR), lambda _: None)
-    await client.ask(ask(role=Role.SELECTOR), lambda _: None)
+    await client.ask(ask(role=Role.GENERATOR), Reader())
+    await client.ask(ask(role=Role.SELECTOR), Reader())
     assert [request.body["model"] for request in model_server.asked] == ["big", "quick"]
     await client.close()
 
@@ -239,7 +239,7 @@ async def test_cancelling_ends_a_wait_between_two_attempts(model_server: ModelSe
     model_server.script([error(429, "slow down", headers={"retry-after": "60"})])
     told = asyncio.Event()
     client = EndpointClient(model_server.endpoint(), {}, {}, Surroundings(on_status=lambda _: told.set()))
-    asking = asyncio.create_task(client.ask(ask(), lambda _: None))
+    asking = asyncio.create_task(client.ask(ask(), Reader()))
     await asyncio.wait_for(told.wait(), 5)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,16 @@ import pytest
 from search.config import RunConfig
 from search.tree import Tree
 from sessions.store import SessionStore, read_session
-from tests.model_server.scripted import reply
 from tests.model_server.server import ModelServer
 from tests.search.proposers.llm.playing import (
     KEY,
     NO_CHANGE,
-    NO_OPTIONS,
     Played,
     first,
     option,
     proposer,
     run_through,
+    until,
     written,
 )
 
@@ -243,83 +241,32 @@ async def test_guidance_reaches_what_is_under_it_and_the_model_says_how_it_follo
     await stage.finish()
 
 
-async def test_breaking_off_a_question_pauses_and_costs_only_its_tokens(
+async def test_a_person_s_edit_reaches_what_is_under_it_and_the_model_says_how_it_was_kept(
     model_server: ModelServer, scripts: Any
 ) -> None:
     played = Played(model_server)
-    played.says("write", reply(written(ROOT), between=0.2, pieces=4))
-    stage = scripts.Stage(proposer=proposer(model_server))
-    heard: list[str] = []
-    stage.engine.on_text(lambda question, piece, thought: heard.append(f"{question.call}: {piece}"))
-    stage.task = asyncio.create_task(stage.engine.run())
-    await until(lambda: len(heard) >= 2)
-    assert heard[0] == 'write: {"pa'
-    assert stage.engine.cancel_call()
-    await until(lambda: stage.tree.paused)
-    assert stage.status(ROOT) == "approved"
-    assert replied(stage, "call", "outcome", "counted") == [("write", "cancelled", False)]
-    assert stage.tree.account.prompt_tokens > 0
-    assert [stage.last("paused")["by"], stage.last("cancelled")["option"]] == ["person", stage.tree.root]
-    await until(lambda: model_server.left_early == 1)
-    assert len(model_server.asked) == 1
-    stage.engine.resume()
-    await until(lambda: stage.status(ROOT) == "passed")
-    await stage.finish()
-    assert Tree.fold(stage.events) == stage.tree
-
-
-@pytest.mark.parametrize("how", ["stop", "prune"])
-async def test_what_is_stopped_or_pruned_breaks_the_question_off(
-    model_server: ModelServer, scripts: Any, how: str
-) -> None:
-    played = Played(model_server)
     played.says("initialize", first("a", "b", "c"))
-    played.says("write", written(ROOT), reply(written("a"), between=0.2, pieces=4))
     stage = scripts.Stage(proposer=proposer(model_server))
     await stage.start()
     await until(lambda: "o4" in stage.tree.options)
-    stage.engine.approve("o2")
-    await until(lambda: played.calls.count("write") == 2 and stage.tree["o2"].running)
-    stage.engine.stop("enough") if how == "stop" else stage.engine.prune("o2")
-    await until(lambda: model_server.left_early == 1)
-    assert replied(stage, "call", "outcome")[-1] == ("write", "cancelled")
-    assert stage.tree["o2"].status == ("approved" if how == "stop" else "pruned")
-    await stage.finish()
-
-
-async def test_a_person_s_own_question_that_is_broken_off_does_not_pause(
-    model_server: ModelServer, scripts: Any
-) -> None:
-    played = Played(model_server)
-    played.says("initialize", first("a", "b", "c"))
-    played.says("propose", reply(NO_OPTIONS, before=5))
-    stage = scripts.Stage(proposer=proposer(model_server))
-    await stage.start()
-    await until(lambda: "o4" in stage.tree.options)
-    asking = asyncio.create_task(stage.engine.propose("o1"))
-    await until(lambda: "propose" in played.calls)
-    assert stage.engine.cancel_call()
-    with pytest.raises(Exception, match="broken off"):
-        await asking
-    assert not stage.tree.paused
-    await stage.finish()
-
-
-async def test_options_that_a_person_did_not_wait_for_are_not_asked_for_again(
-    model_server: ModelServer, scripts: Any
-) -> None:
-    played = Played(model_server)
-    played.says("initialize", reply(first("a", "b", "c"), before=5))
-    stage = scripts.Stage(proposer=proposer(model_server))
-    await stage.start()
-    await until(lambda: "initialize" in played.calls)
-    stage.engine.cancel_call()
-    await until(lambda: stage.tree.paused)
-    stage.engine.resume()
-    await until(lambda: any("nothing is left to try" in text for text in notes(stage)))
-    assert played.calls.count("initialize") == 1
-    played.says("initialize", first("a", "b", "c"))
-    assert await stage.engine.propose("o1") == 3
+    stage.engine.edit("o2", scripts.program("mine"))
+    played.says("refine", {**NO_CHANGE, "followed": "Nothing of it is touched."})
+    played.says("propose", {"options": [option("under mine")], "followed": "It builds on the edit."})
+    await until(lambda: "It builds on the edit." in notes(stage))
+    for call in ("refine", "propose"):
+        assert "at o2 (a): the person edited its program" in played.prompt(call)
+    played.says("write", written("under mine"), written("under mine", followed="The edit is kept as it is."))
+    under = stage.id("under mine")
+    stage.engine.approve(under)
+    await until(lambda: stage.tree[under].status == "passed")
+    assert "mine" in played.prompt("write") and "the person edited its program" in played.prompt("write")
+    writes = [(outcome, note) for call, outcome, note in replied(stage, "call", "outcome", "note") if call == "write"]
+    assert writes[-2][0] == "malformed" and "followed is empty" in writes[-2][1] and writes[-1][0] == "used"
+    assert "The edit is kept as it is." in notes(stage)
+    # Beside it nothing is said of the edit.
+    stage.engine.approve("o3")
+    await until(lambda: stage.status("b") == "passed")
+    assert "the person edited" not in played.prompt("write")
     await stage.finish()
 
 
@@ -426,10 +373,3 @@ async def test_outside_of_a_run_no_model_is_asked(model_server: ModelServer, scr
     with pytest.raises(Exception, match="only within a run"):
         await stage.proposer.propose(alone, "o1")
     assert not model_server.requests
-
-
-async def until(condition: Any, seconds: float = 5.0) -> None:
-    """Wait until ``condition`` holds."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)

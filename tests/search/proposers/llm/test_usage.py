@@ -5,8 +5,8 @@ import math
 import pytest
 
 from profiles.models import load_endpoint
-from search.proposers.llm.asking import Spent
 from search.proposers.llm.usage import Read, estimated_tokens, spent_on, was_cut
+from search.spending import Spent
 
 LOCAL = load_endpoint("ollama")
 
