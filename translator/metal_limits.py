@@ -6,10 +6,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from translator.metal_attributes import ATTRIBUTES
 from translator.metal_rule import Rule
-from translator.metal_tokens import Declared, Function, Tokens, program_variables_of, variables_of
+from translator.metal_tokens import Declared, Function, Tokens, members_of, program_variables_of, variables_of
 from translator.whole_numbers import whole_number
 
 MOST_THREADS = 1024
@@ -25,6 +26,7 @@ _ITEM_BYTES = {
 _VECTOR = re.compile(r"(\w+?)([234])$")
 _CONSTANT = re.compile(r"\b(?:const|constexpr|constant)\b[^;={}()]*?\b(\w+)\s*=\s*([^;,{}]{1,100});")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]{1,100})$", re.MULTILINE)
+_STATIC = "'{}' is static and would keep its value: only what is constant can be static"
 _COUNTED = re.compile(r"\w+_(?:shape|strides|ndim)")
 
 
@@ -69,8 +71,22 @@ def _in_threadgroup(local: Declared) -> bool:
     return local.space == "threadgroup" and not local.how
 
 
+def _lasts(outside: Declared) -> bool:
+    """Whether this is a variable, which what has no value and no type of Metal's own needn't be."""
+    return outside.value is not None or outside.type[-1] in _ITEM_BYTES or bool(_VECTOR.match(outside.type[-1]))
+
+
+def _is_static(local: Declared) -> bool:
+    return "static" in local.type and not {"const", "constexpr"} & {*local.type} and not local.space
+
+
 def misplaced(functions: Iterable[Function], header: Tokens, body: Tokens) -> Iterator[tuple[int, Rule, str]]:
     """Yield threadgroup variables in functions or outside of any, and those that are given values."""
+    functions = list(functions)
+    inside = (variables_of(function.body) for function in functions)
+    for local in chain(members_of(header), variables_of(body), *inside):
+        if _is_static(local):
+            yield local.at, Rule.PROGRAM_SCOPE, _STATIC.format(local.name)
     for function in functions:
         for local in variables_of(function.body):
             if _in_threadgroup(local):
@@ -87,7 +103,7 @@ def misplaced(functions: Iterable[Function], header: Tokens, body: Tokens) -> It
                 Rule.THREADGROUP_IN_FUNCTION,
                 f"'{outside.name}' is threadgroup memory outside of the kernel: declare it in the kernel's body",
             )
-        elif outside.space != "constant" and not outside.how and "auto" not in outside.type and outside.value:
+        elif outside.space != "constant" and not outside.how and "auto" not in outside.type and _lasts(outside):
             yield (
                 outside.at,
                 Rule.PROGRAM_SCOPE,
@@ -98,7 +114,7 @@ def misplaced(functions: Iterable[Function], header: Tokens, body: Tokens) -> It
             yield (
                 local.at,
                 Rule.THREADGROUP_INITIALISED,
-                f"'{local.name}' is threadgroup memory and can't be initialised: let the threads store to it, "
+                f"'{local.name}' is threadgroup memory, where no initial value is stored: let the threads store it, "
                 "with a barrier after",
             )
 

@@ -76,21 +76,22 @@ _RULES: tuple[tuple[Rule, str, str], ...] = (
     ),
     (
         Rule.ATTRIBUTE,
-        r"\[\[(?!\s*(?:maybe_unused|likely|unlikely|fallthrough)\b)",
-        "no attribute is accepted here: MLX adds the kernel's own, by the names in the source",
+        r"\bfunction_constant\b",
+        "MLX gives a kernel no function constants: use a template parameter",
     ),
     (
         Rule.WHOLE_KERNEL,
         r"\b(?:kernel|vertex|fragment)\s+void\b",
         "give only the body of the kernel: MLX writes the signature from the names of inputs and outputs",
     ),
-    (
-        Rule.INCLUDE,
-        r"(?m)^[ \t]*#[ \t]*include\b(?=[ \t]*<(?:metal_|simd/))",
-        "drop the #include: MLX includes Metal's standard library, and nothing else can be reached",
-    ),
 )
+# What the header may have, and the source may not: it stands in a function.
 _SOURCE_RULES: tuple[tuple[Rule, str, str], ...] = (
+    (
+        Rule.ATTRIBUTE,
+        r"\[\[(?!\s*(?:maybe_unused|likely|unlikely|fallthrough)\b)",
+        "no attribute is accepted here: MLX adds the kernel's own, by the names in the source",
+    ),
     (
         Rule.ATTRIBUTE_DECLARED,
         rf"\b(?!(?:{_NOT_A_TYPE})\b)[A-Za-z_]\w*>?\s+(?:const\s+)?(?:{_ATTRIBUTE})\b\s*(?=[;,){{\[:]|=(?!=))(?!\[\[)",
@@ -98,6 +99,11 @@ _SOURCE_RULES: tuple[tuple[Rule, str, str], ...] = (
     ),
 )
 _WARNINGS: tuple[tuple[Rule, str, str], ...] = (
+    (
+        Rule.INCLUDE,
+        r"(?m)^[ \t]*#[ \t]*include\b(?=[ \t]*<(?:metal_|simd/))",
+        "drop the #include: MLX includes Metal's standard library, and nothing else can be reached",
+    ),
     (
         Rule.ORDERS_NOTHING,
         r"\bmem_none\b",
@@ -110,6 +116,9 @@ _WARNINGS: tuple[tuple[Rule, str, str], ...] = (
         "parameter",
     ),
 )
+
+_BUILT_ALL_THE_SAME = frozenset({Rule.THREADGROUP_INITIALISED})
+"""Rules of structure that are warnings."""
 
 _DEFINITION = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
@@ -158,8 +167,8 @@ def _by_structure(source: str, header: str, around: Surroundings) -> Iterator[tu
     outside, body = tokens_of(codes[True]), tokens_of(codes[False])
     functions = functions_of(outside)
     for in_header, found in (
-        (True, missing_spaces(functions, ())),
-        (False, missing_spaces((), body)),
+        (True, missing_spaces(functions, outside, ())),
+        (False, missing_spaces((), (), body)),
         (True, misplaced(functions, outside, ())),
         (False, misplaced((), (), body)),
         (True, _mixed_in_functions(functions, outside)),
@@ -170,7 +179,8 @@ def _by_structure(source: str, header: str, around: Surroundings) -> Iterator[tu
         (False, _attributes_declared(body)),
     ):
         for at, rule, message in found:
-            yield in_header, line_of(codes[in_header], at), rule, ERROR, message
+            severity = WARNING if rule in _BUILT_ALL_THE_SAME else ERROR
+            yield in_header, line_of(codes[in_header], at), rule, severity, message
     for severity, rule, message in launch_faults(codes[False], body, codes[True], around.launches):
         yield False, 1, rule, severity, message
     for name in (*around.inputs, *around.outputs):

@@ -5,11 +5,12 @@ Where a space can't be told (``auto``, templates, an input that may be ``device`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from translator.metal_rule import Rule
-from translator.metal_tokens import SPACES, Declared, Function, Tokens, close_of, split, variables_of
+from translator.metal_tokens import SPACES, Declared, Function, Tokens, close_of, members_of, split, variables_of
 
 Finding = tuple[int, Rule, str]
 """Where in the text, the rule, and what is wrong and to do."""
@@ -19,6 +20,9 @@ POINTER, ARRAY, VALUE = "pointer", "array", "value"
 MOST_OVERLOADS = 32
 """Functions of one name that a call is held against; a text with more is not made by a person."""
 
+_OWN_TYPE = re.compile(
+    r"(?:bool|u?(?:char|short|int|long)|half|b?float)[234]?|packed_\w+|(?:u?int(?:8|16|32|64)|b?float16)_t|size_t|void"
+)
 _CASTS = ("reinterpret_cast", "static_cast", "const_cast")
 
 
@@ -34,14 +38,18 @@ Names = Mapping[str, Memory]
 Overloads = Mapping[str, tuple[Function, ...]]
 
 
-def missing_spaces(functions: Iterable[Function], body: Tokens) -> Iterator[Finding]:
-    """Yield the parameters and variables that are pointers or references without an address space.
+def missing_spaces(functions: Iterable[Function], header: Tokens, body: Tokens) -> Iterator[Finding]:
+    """Yield the parameters, variables and members that are pointers or references without an address space.
 
     ``body`` is the kernel's own, empty for a header. A type that is a template parameter may bring its space.
     """
+    for member in members_of(header):
+        if _needs_space(member) and _OWN_TYPE.fullmatch(member.type[-1]):
+            yield member.at, Rule.MISSING_ADDRESS_SPACE, _missing(member, "member")
     for function in functions:
         for parameter in function.parameters:
-            if parameter.how in ("*", "&") and not parameter.space and not function.template & set(parameter.type):
+            points = parameter.how in ("*", "&") or (parameter.how == "" and parameter.extents)
+            if points and not parameter.space and not function.template & set(parameter.type):
                 yield parameter.at, Rule.MISSING_ADDRESS_SPACE, _missing(parameter, "parameter")
         for local in variables_of(function.body):
             if _needs_space(local) and not function.template & set(local.type):
@@ -57,7 +65,7 @@ def _needs_space(local: Declared) -> bool:
 
 def _missing(declared: Declared, what: str) -> str:
     shown = f"the {what} '{declared.name}'" if declared.name else f"a {what}"
-    kind = "pointer" if declared.how == "*" else "reference"
+    kind = "reference" if declared.how == "&" else "pointer"
     return (
         f"{shown} is a {kind} without an address space: write device, threadgroup, constant or thread before its type"
     )
@@ -73,6 +81,8 @@ def mixed_spaces(functions: Overloads, body: Tokens, known: Names) -> Iterator[F
     for local in locals_:
         if local.how == "*" and local.space and local.value and not local.extents:
             yield from _given(local.at, f"'{local.name}'", local.space, points_to(local.value, names))
+        elif local.how == "&" and local.space and local.value and "const" not in local.type:
+            yield from _given(local.at, f"'{local.name}'", local.space, _lies_in(local.value, names))
     for index, token in enumerate(body):
         before = body[index - 1].text if index else ";"
         after = body[index + 1].text if index + 1 < len(body) else ""

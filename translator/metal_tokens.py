@@ -192,6 +192,14 @@ def program_variables_of(tokens: Tokens) -> Iterator[Declared]:
         index += 1
 
 
+def members_of(tokens: Tokens) -> Iterator[Declared]:
+    """Yield the variables that the structs of a text are made of."""
+    for index, token in enumerate(tokens):
+        opened = _scope_begin(tokens, index) if token.text in _SCOPES and token.text != "namespace" else None
+        if opened is not None:
+            yield from program_variables_of(tokens[opened + 1 : close_of(tokens, opened)])
+
+
 def _declaration(tokens: Tokens, at: int) -> Iterator[Declared]:
     """Yield what the statement that begins at ``at`` declares, if it is a declaration of variables."""
     index, space, words = at, "", list[str]()
@@ -272,7 +280,8 @@ def _parameter(tokens: Tokens) -> Declared:
             how = how or text
         elif text == "[":
             closed = close_of(head, index)
-            extents.append(head[index + 1 : closed])
+            if _text(head, index + 1) != "[":  # an attribute
+                extents.append(head[index + 1 : closed])
             index = closed
         elif text == "(":
             return Declared("", tuple(words), space, "(", (), None, head[0].at)

@@ -33,7 +33,15 @@ KEYWORDS = (
 )
 _METALS_OWN = (
     rf"(?:maybe_unused|likely|unlikely|fallthrough|kernel|host_name|max_total_threads_per_threadgroup|buffer|"
+    rf"threadgroup|function_constant|"
     rf"{'|'.join(ATTRIBUTES)})\s*(?:\(\s*(?:\w+|\"\s*\")?\s*\)\s*)?\]\s*\]"
+)
+
+# Words with two underscores that ask a compiler no more than what is true of a type, or what it can do; the others are
+# names that MLX's own headers have: of types (`__Add`), and of macros' parameters (`__op__`).
+_HARMLESS = (
+    r"METAL_(?:\w+_)?_\b|HAVE_\w+|VA_ARGS__|restrict(?:__)?\b|U?INT(?:8|16|32|64)_MAX__\b|cpp_\w+|"
+    r"is_(?:empty|same|enum|class|union|base_of|trivially_copyable)\b|[A-Z][a-z]\w*|(?:op|operator)__\b"
 )
 
 # Each rule: what it looks like in code (comments and literals blanked), and what to do.
@@ -51,7 +59,7 @@ _METALS_RULES: tuple[tuple[str, str], ...] = (
     (r"\bextern\b", "nothing outside the kernel can be declared: drop 'extern' and define it in the header"),
     (r"\basm\b", "no assembly is accepted: use Metal's own functions"),
     (
-        r"\b__(?!METAL_VERSION__|HAVE_\w+|VA_ARGS__|restrict(?:__)?\b)\w+",
+        rf"\b__(?!{_HARMLESS})\w+",
         "'{0}' is the compiler's own: use Metal's functions and plain declarations",
     ),
     (r"(?<![\w>])::\s*(?!metal\b)(?=\w)", "only names of metal:: can be reached from a kernel: drop the leading '::'"),
@@ -71,8 +79,8 @@ _METALS_RULES: tuple[tuple[str, str], ...] = (
 _NOT_PRINTABLE = re.compile(r"[^ -~\t\r\n]|\r(?!\n)")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)([^\n]*)", re.MULTILINE)
 _ALLOWED_DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "pragma", "error")
-_PRAGMA = r"\s*(?:unroll\b|nounroll\b|clang\s+(?:loop|fp)\b|METAL\b)"
-_ONLY_PRAGMAS = "only #pragma unroll, clang loop and clang fp are accepted: drop this one"
+_PRAGMA = r"\s*(?:unroll\b|nounroll\b|unused\b|once\b|clang\s+(?:loop|fp)\b|METAL\b)"
+_ONLY_PRAGMAS = "only #pragma unroll, unused, clang loop and clang fp are accepted: drop this one"
 METAL_LIBRARY = re.compile(r"\s*<(?:metal_\w+|simd/simd\.h)>\s*")
 
 
@@ -122,7 +130,11 @@ def reaching_out(text: str, reach: Reach = METAL) -> Iterator[tuple[int, str]]:
     yield from islice(findings, _ENOUGH)
 
 
+_DECLTYPE = re.compile(r"\b(decltype\s*\([\w\s.]*)\)")
+
+
 def _word_findings(code: str, reach: Reach) -> Iterator[tuple[int, str]]:
+    code = _DECLTYPE.sub(r"\1>", code)  # a type's name ends here, and what follows '::' is its own
     for pattern, message in reach.rules:
         for match in re.finditer(pattern, code, re.MULTILINE):
             yield line_of(code, match.start()), message.format(match.group())

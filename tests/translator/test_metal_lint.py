@@ -34,10 +34,47 @@ def test_a_good_kernel_has_no_findings():
     assert lint(GOOD, GOOD_HEADER) == []
 
 
+def test_an_include_of_metals_library_is_one_too_many_but_built():
+    found = lint("y[0] = 1;", "\n#include <metal_stdlib>")
+    assert [(f.line, f.severity, f.rule) for f in found] == [(2, "warning", "include")]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "#define of_two(__op__, name) inline int name(int a, int b) { return a __op__ b; }",
+        "template <typename T> struct __Add { T operator()(T a, T b) const { return a + b; } };",
+        "template <typename T> struct bare : metal::bool_constant<__is_empty(T)> {};",
+        "#if defined(__METAL__) && __METAL_VERSION__ >= 310 && defined(__cpp_variable_templates)\n#endif",
+        "inline int f(int a, int b) {\n#pragma unused(a)\n  return b; }",
+        "template <typename T> inline int size(T t) { return decltype(t)::kSize; }",
+        "constant uint most = __UINT32_MAX__;",
+        "#pragma once\nconstant uint most = 1;",
+    ],
+)
+def test_words_of_mlxs_own_headers_reach_nowhere(header):
+    assert lint("y[0] = 1;", header) == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "inline int f() { return (int)::open(0); }",
+        "inline int f(int x) { return decltype(x)(1), ::open(0); }",
+        "int a __attribute__((weak));",
+        "int __asm__;",
+        "inline int f() { return __LINE__ + __COUNTER__; }",
+        "inline int f() { return __is_constructible(int); }",
+    ],
+)
+def test_other_words_of_the_compilers_still_do(header):
+    assert {f.rule for f in lint("y[0] = 1;", header)} >= {"reaches-outside"}
+
+
 @pytest.mark.parametrize(
     ("line", "word"),
     [
-        ("#include <metal_stdlib>", "#include"),
+        ("#include <stdio.h>", "#include"),
         ("  #  import <x>", "#import"),
         ('#line 7 "other"', "#line"),
         ("#pragma comment(lib, x)", "#pragma"),
@@ -130,7 +167,7 @@ def test_an_empty_source_is_refused(source: str):
 
 
 def test_header_findings_come_first_and_say_so():
-    found = lint("double a;", "int b;\ndouble c;")
+    found = lint("double a;", "struct B;\ndouble c;")
     assert [(f.in_header, f.line) for f in found] == [(True, 2), (False, 1)]
 
 

@@ -45,10 +45,10 @@ def test_the_kernels_of_mlx_lm_have_no_findings():
 
 
 def as_a_header(text: str) -> str:
-    """Return a file of MLX as what a person could pass as a header: no attributes, includes, macros that join words."""
-    text = re.sub(r"[^\x00-\x7f]|\[\[(?:[^\[\]]|\[[^\]]*\])*\]\]", "", text)
+    """Return a file of MLX as what a person could pass as a header: no other files, no macros that join words."""
+    text = re.sub(r"[^\x00-\x7f]|\[\[[^\[\]]*function_constant\([^)]*\)[^\[\]]*\]\]", "", text)
     text = re.sub(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\n]*\\\n)*[^\n]*", "", text)
-    return re.sub(r"(?m)^[ \t]*#[ \t]*(?:include|pragma once)[^\n]*", "", text)
+    return re.sub(r'(?m)^[ \t]*#[ \t]*(?:include "|pragma once)[^\n]*', "", text)
 
 
 @pytest.mark.skipif(not METAL.is_dir(), reason="this build of MLX ships no Metal headers")
@@ -60,4 +60,4 @@ def test_the_functions_of_mlx_have_no_findings_of_structure():
         rules = {f.rule for f in found if f.severity == "error"}
         assert rules <= {"reaches-outside", "threadgroup-in-function"}, path.name
         read += "reaches-outside" not in rules
-    assert read > 50
+    assert read > 65

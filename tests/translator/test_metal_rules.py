@@ -78,6 +78,9 @@ def test_other_statements_are_no_pointers(statement):
         "template <typename T>\ninline float f(float* p, T x) { return p[0] + x; }",
         "struct S { float get(float* p) const { return p[0]; } };",
         "inline float f(device float* q) { float* p = 0; return p[0]; }",
+        "inline float f(float tile[32]) { return tile[0]; }",
+        "struct S { device float* fine; const float* p; };",
+        "struct S { struct { half2 &r; } inner; };",
     ],
 )
 def test_a_parameter_names_its_address_space(function):
@@ -93,6 +96,10 @@ def test_a_parameter_names_its_address_space(function):
         "template <typename T>\ninline float f(T* p) { return p[0]; }",
         "struct S { float a; S(float b, float c) : a(b * c) { } };",
         "struct S { float a; float get() const thread { return a; } };",
+        "struct S { device float* p; const constant half* t; float a[4]; T* t2; float f() { return a[0] * t2[1]; } };",
+        "inline float f(threadgroup float t[32], thread const float (&a)[4]) { return t[0] + a[0]; }",
+        "inline uint f(threadgroup uint* t [[threadgroup(0)]], uint i [[thread_index_in_simdgroup]]) { return i; }",
+        "struct Later; struct Later later(int);\ntemplate <typename T> struct Sum { T of; };",
         "constexpr constant float pi = 3.14f;\nconstant float table[2] = {1, 2};",
         "#define AT(p, i) (*((p) + (i)))",
         "namespace own { inline float twice(float x) { return 2 * x; } }",
@@ -124,6 +131,8 @@ def test_a_header_as_it_should_be_has_no_findings(function):
         "y[0] = first(s);",
         "y[0] = first(&s[4]);",
         "add(s[0]);",
+        "thread float& r = s[1];",
+        "device float& r = s[1];",
     ],
 )
 def test_a_pointer_gets_no_memory_of_another_address_space(statement):
@@ -177,6 +186,14 @@ def test_a_function_of_the_header_mixes_spaces_too():
         ("inline void f(threadgroup float* s) { threadgroup float* p = s; p[0] = 1; }", []),
         ("float table[2] = {1, 2};", [(1, "program-scope")]),
         ("constexpr int kTile = 32;", [(1, "program-scope")]),
+        ("\nuint total;", [(2, "program-scope")]),
+        ("half2 pair, other;", [(1, "program-scope")] * 2),
+        (
+            "struct S { static uint made; static constexpr constant uint kMost = 4; static float f(); };",
+            [(1, "program-scope")],
+        ),
+        ("inline int f() {\n  static int n = 0;\n  return n++;\n}", [(2, "program-scope")]),
+        ("inline int f() { static constexpr int n = 0; static const int m = 1; static constant int k = 2; }", []),
         ("constexpr constant int kTile = 32;\nconstant constexpr int kOther = 32;", []),
     ],
 )
@@ -184,11 +201,23 @@ def test_what_stands_outside_of_the_kernel_is_constant(header, expected):
     assert in_header(header) == expected
 
 
+def test_what_is_static_in_the_kernel_is_constant():
+    assert in_source("static uint n = 0;", "static constexpr uint m = 0;") == [(1, "program-scope")]
+
+
 def test_threadgroup_memory_is_not_initialised():
     assert in_source("threadgroup float s[2] = {1, 2};", "threadgroup int n = 3;", "threadgroup int m;") == [
         (1, "threadgroup-initialised"),
         (2, "threadgroup-initialised"),
     ]
+
+
+def test_an_initial_value_of_threadgroup_memory_is_built_all_the_same():
+    assert [f.severity for f in lint("threadgroup float s[2] = {0};")] == ["warning"]
+
+
+def test_function_constants_have_no_place_in_a_kernel_of_mlx():
+    assert in_header("\nconstant bool forward [[function_constant(1)]];") == [(2, "attribute")]
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,8 @@ def calls_of(header: str, source: str) -> Calls:
 def note_calls(tokens: list[Token], calls: Calls) -> None:
     """Write into ``tokens`` what notes the calls of the helpers in ``calls``, and of lambdas that hold operations."""
     outer = _outer_calls(tokens, calls)
-    defaults: set[tuple[str, tuple[str, ...]]] = set()
+    declared_before: set[tuple[str, tuple[str, ...]]] = set()
+    defined_before: set[tuple[str, tuple[str, ...]]] = set()
     for function in functions_in(tokens):
         begin, end = "", ""
         if function.name in calls.traced:
@@ -100,8 +101,10 @@ def note_calls(tokens: list[Token], calls: Calls) -> None:
         if not function.name and _cannot_note(tokens, function):
             continue
         signature = (function.name, parameter_types(tokens, function))
-        again = function.special or (function.name != "" and signature in defaults)
-        defaults.add(signature)
+        # Two definitions are two functions, though their parameters be the same: templates for other types.
+        before = signature in declared_before or (function.body < 0 and signature in defined_before)
+        again = function.special or (function.name != "" and before)
+        (defined_before if function.body >= 0 else declared_before).add(signature)
         declared = "ksr_called ksr_at" if again else "KSR_CALLED"
         if function.opened < 0:
             tokens[function.closed].text += f" ({declared})"

@@ -12,6 +12,7 @@ _MESSAGE = re.compile(
     r"(?P<file>[^\n:]*?):(?P<line>\d+):(?:\d+:)? (?:fatal )?(?P<kind>error|note|warning): (?P<text>.*)"
 )
 _REACHED = re.compile(r"(?P<file>[^\n:]*?kernel\.cc):(?P<line>\d+):(?:\d+:)?\s+(?:required from|in 'constexpr')")
+_INLINED = re.compile(r"inlined from .* at (?P<file>[^\n:]*?kernel\.cc):(?P<line>\d+)")
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`'\"]?(?P<name>[^'\"\n]+)")
 _WORDS = (
     (re.compile(r"\b(?:metal|ksr)::"), ""),
@@ -65,7 +66,7 @@ def _place(message: re.Match[str], lines: list[str], index: int, unit: Unit) -> 
         if int(message["line"]) >= unit.source_begins + unit.source_lines:
             return unit.source_lines, False  # found at the end, such as a brace that never closes
     for text in reversed(lines[:index]):
-        if (reached := _REACHED.match(text)) and (found := unit.locate(int(reached["line"]))):
+        if (reached := _REACHED.match(text) or _INLINED.search(text)) and (found := unit.locate(int(reached["line"]))):
             return found
     for text in lines[index + 1 :]:
         note = _MESSAGE.match(text)

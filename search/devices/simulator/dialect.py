@@ -5,6 +5,7 @@ Line by line the text stays where it was, so that a compiler's message names the
 - Address-space words go; ``threadgroup float tile[64];`` becomes storage that every threadgroup has of its own.
 - ``1.0`` is a float in Metal, ``1.0h`` a half.
 - A swizzle (``v.xz``) becomes a call, one to read and one to assign to.
+- What is defined once for each address space is kept once (see overloads.py).
 - Helpers that are called from several places note where (see calls.py).
 - Includes of Metal's own library go; what the simulator has no meaning for is refused (see refused.py).
 
@@ -17,12 +18,15 @@ import re
 from dataclasses import dataclass
 
 from search.devices.simulator.calls import NO_CALLS, Calls, note_calls
+from search.devices.simulator.lasting import lasting_variable
+from search.devices.simulator.overloads import drop_doubles
 from search.devices.simulator.refused import function_pointer_at, refusal_of
 from search.devices.simulator.tokens import Token, closing, following, join, preceding, tokenize
 
 ERASED = frozenset({"device", "thread", "threadgroup", "kernel"})
 _FLOAT = re.compile(r"(?!0[xX])(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][+-]?\d+)?(?P<suffix>[fF]|[hH]|bf|BF)?")
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
+_COMPONENTS = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
 _COMPONENT = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"})
@@ -66,6 +70,12 @@ def translate(text: str, *, in_kernel: bool, beside: str = "", calls: Calls = NO
     _refuse(tokens)
     _drop_includes(tokens)
     check_brackets(tokens)
+    if lasting := lasting_variable(tokens, whole=not in_kernel):
+        name, line = lasting
+        raise DialectError(
+            f"'{name}' would keep its value: what is static, or outside of functions, must be constant in Metal", line
+        )
+    drop_doubles(tokens, whole=not in_kernel)
     _threadgroup_storage(tokens, in_kernel)
     _address_spaces(tokens)
     _swizzles(tokens, _members(tokens) | _members(tokenize(beside)))
@@ -126,7 +136,7 @@ def _drop_include(tokens: list[Token], at: int) -> None:
     end = at
     while end < len(tokens) and tokens[end].kind != "newline":
         end += 1
-    name = join(tokens[at:end]).partition("include")[2].strip()
+    name = re.split(r"include_next|include|import", join(tokens[at:end]), maxsplit=1)[-1].strip()
     if not re.fullmatch(r"<(metal_\w+|simd/simd\.h)>.*", name, re.DOTALL):
         raise DialectError(
             f"a kernel can't include {name or 'files'}: Metal's library is there without", tokens[at].line
@@ -154,11 +164,23 @@ def _swizzles(tokens: list[Token], members: frozenset[str]) -> None:
         if token.kind != "name" or not _SWIZZLE.fullmatch(token.text) or token.text in members:
             continue
         before, after = preceding(tokens, index), following(tokens, index)
-        if before < 0 or tokens[before].text not in (".", "->"):
+        if before < 0 or tokens[before].text not in (".", "->") or _of_swizzle(tokens, index, after):
             continue
         next_text = tokens[after].text if after < len(tokens) else ""
         lanes = ", ".join(str(_COMPONENT[letter]) for letter in token.text)
         token.text = f"{'ksr_set' if next_text in _ASSIGNMENTS else 'ksr_get'}(ksr::lanes<{lanes}>{{}})"
+
+
+def _of_swizzle(tokens: list[Token], index: int, dot: int) -> bool:
+    """Put what is taken of the swizzle at ``index``, if that is components again, in the place of both: zw.y is w."""
+    at = following(tokens, dot)
+    inner = tokens[at].text if at < len(tokens) and tokens[dot].text == "." else ""
+    if not _COMPONENTS.fullmatch(inner) or any(_COMPONENT[letter] >= len(tokens[index].text) for letter in inner):
+        return False
+    tokens[at].text = "".join(tokens[index].text[_COMPONENT[letter]] for letter in inner)
+    for token in tokens[index:at]:
+        token.text, token.kind = "\n" * token.text.count("\n"), "space"
+    return True
 
 
 def _members(tokens: list[Token]) -> frozenset[str]:
@@ -185,9 +207,11 @@ def _address_spaces(tokens: list[Token]) -> None:
         if token.kind != "name" or (token.text not in ERASED and token.text != "constant"):
             continue
         before = preceding(tokens, index)
-        if before >= 0 and tokens[before].text in (".", "->", "::"):
-            continue
-        if token.text == "constant" and not _is_const_already(tokens, index):
+        if before >= 0 and tokens[before].text in (".", "->", "::", "["):
+            continue  # a member, or an attribute: [[threadgroup(0)]]
+        after = following(tokens, index)
+        builds = before >= 0 and tokens[before].text == ")" and after < len(tokens) and tokens[after].text == ":"
+        if token.text == "constant" and not builds and not _is_const_already(tokens, index):
             token.text = "const"
         else:
             token.text = " "  # what stood around it must not become one sign
@@ -293,12 +317,17 @@ def _declaration(tokens: list[Token], at: int) -> _Declaration | None:
         elif not token.blank and token.text not in ("threadgroup", "static"):
             break
         at += 1
-    names = declarators(tokens, at)
+    names = declarators(tokens, at, initial=True)
     return names and _Declaration(" ".join(kind), alignment, *names)
 
 
-def declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], ...], int] | None:
-    """Parse ``a[N], b;`` from ``at``: names with their extents, and where the semicolon is; None if it isn't that."""
+def declarators(
+    tokens: list[Token], at: int, *, initial: bool = False
+) -> tuple[tuple[tuple[str, str], ...], int] | None:
+    """Parse ``a[N], b;`` from ``at``: names with their extents, and where the semicolon is; None if it isn't that.
+
+    ``initial`` values are passed over: Metal's compiler takes them for threadgroup memory, and stores none.
+    """
     names: list[tuple[str, str]] = []
     while at < len(tokens) and tokens[at].kind == "name":
         name, extents = tokens[at], ""
@@ -309,6 +338,8 @@ def declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], ..
             at = following(tokens, end)
         names.append((name.text, extents))
         text = tokens[at].text if at < len(tokens) else ""
+        while initial and at < len(tokens) and text in ("=", "{"):
+            at, text = _after_initial_value(tokens, at)
         if text == ";":
             return tuple(names), at
         if text in ("=", "{"):
@@ -317,6 +348,14 @@ def declarators(tokens: list[Token], at: int) -> tuple[tuple[tuple[str, str], ..
             return None
         at = following(tokens, at)
     return None
+
+
+def _after_initial_value(tokens: list[Token], at: int) -> tuple[int, str]:
+    """Return the index of the sign after the value that begins at ``at``, and that sign."""
+    while at < len(tokens) and tokens[at].text not in (",", ";"):
+        at = closing(tokens, at) if tokens[at].text in ("(", "[", "{") else at
+        at = following(tokens, at)
+    return at, tokens[at].text if at < len(tokens) else ""
 
 
 def on_one_line(tokens: list[Token]) -> str:

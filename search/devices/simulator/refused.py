@@ -42,12 +42,11 @@ REFUSALS = (
     _refusal(r"(render|compute)_(command|pipeline_state)|command_buffer", "the simulator has no indirect commands"),
     _refusal(r"cooperative_tensor|tensor_handle|tensor_inline|tensor_ops|mpp", "the simulator has no Metal 4 tensors"),
     _refusal(r"simdgroup_async_copy|simdgroup_event", "these are not part of Metal: copy with a loop"),
-    _refusal(r"complex64_t|complex_t", "the simulator has no complex numbers"),
     _refusal(r"atomic_flag|atomic_long", "Metal has no such atomic"),
     _refusal("memory_order_(acquire|release|acq_rel|consume)",
              "orders other than relaxed need MSL 4.1: use memory_order_relaxed, and a barrier or a second kernel"),
-    _refusal("std", "Metal has no std: its library is metal", "::"),
-    _refusal(r"new|dynamic_cast|typeid|virtual|try|catch|throw|goto|thread_local|wchar_t|co_await|co_yield|co_return",
+    _refusal("std", "Metal has no std: its library is metal", ":: ;"),
+    _refusal(r"new|dynamic_cast|typeid|virtual|try|catch|throw|goto|thread_local|wchar_t|char(8|16|32)_t|co_await|co_yield|co_return",
              "Metal has no such thing"),
 )  # fmt: skip
 """In the order in which they are asked."""

@@ -23,7 +23,9 @@ REFUSED = {
     "float* p = new float[4];": "'new' is refused: Metal has no such thing",
     "goto end;": "'goto' is refused: Metal has no such thing",
     "throw 1;": "'throw' is refused: Metal has no such thing",
-    "complex64_t z;": "'complex64_t' is refused: the simulator has no complex numbers",
+    "using namespace std;": "'std' is refused: Metal has no std",
+    "constexpr char16_t c = 1;": "'char16_t' is refused: Metal has no such thing",
+    "static int calls = 0;": "'calls' would keep its value: what is static, or outside of functions, must be constant",
 }
 
 
@@ -57,6 +59,63 @@ def test_a_float_does_not_become_a_bfloat_by_itself(bench):
     fault = bench.fault("uint i = thread_position_in_grid.x;\nout[i] = 1.5f;", **launch)
     assert (fault.stage, fault.line) == ("compile", 2)
     assert bench.run("out[thread_position_in_grid.x] = bfloat(1.5f);", **launch)["out"].tolist() == [0x3FC0] * 4
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "\nfloat total;",
+        "\nstatic float4 table[2];",
+        "namespace own {\nvolatile uint count = 1; }",
+        "int next() {\n  static int n = 0; return n++; }",
+        "struct Own {\n  static uint made; };",
+        "struct Own { int n; };\nint next() { static Own own; return own.n++; }",
+    ],
+)
+def test_a_variable_that_would_outlast_a_thread_is_refused(bench, header):
+    fault = bench.fault("out[0] = 0;", header=header, **LAUNCH)
+    assert (fault.stage, fault.line, fault.in_header) == ("compile", 2, True)
+    assert "would keep its value" in fault.message
+
+
+def test_constants_and_functions_may_be_static_and_outside(bench):
+    header = """
+    static constexpr float a = 1; static constant float b[2] = {2, 3}; constant uint2 c = uint2(4);
+    static float first(float x = 5);
+    static inline float first(float x) { return x; }
+    template <typename T> static constexpr constant T six = T(6);
+    struct Own { static constexpr constant int seven = 7; static float eight() { return 8; } float nine = 9; };
+    """
+    source = """
+    static constexpr float ten = 10;
+    float own = Own::seven + Own::eight() + Own().nine;
+    out[thread_position_in_grid.x] = a + b[1] + c.y + first() + six<float> + own + ten;
+    """
+    assert bench.run(source, header=header, **LAUNCH)["out"].tolist() == [53] * 4
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("simd_sum(long(i))", "Metal has no simd_sum of this type"),
+        ("simd_max(ulong2(i)).x", "Metal has no simd_max of this type"),
+        ("simd_broadcast(i > 1, 0)", "Metal has no simd_broadcast of this type"),
+        ("simd_shuffle_xor(long(i), 1)", "Metal has no simd_shuffle_xor of this type"),
+        ("quad_sum(i > 1)", "Metal has no quad_sum of this type"),
+        ("simdgroup_matrix<int, 8, 8>(1).thread_elements()[0]", "a simdgroup_matrix holds float, half or bfloat"),
+    ],
+)
+def test_what_metal_has_not_for_a_type_is_refused(bench, expression, says):
+    fault = bench.fault(f"uint i = thread_position_in_grid.x;\nout[i] = {expression};", **LAUNCH)
+    assert (fault.stage, fault.line) == ("compile", 2)
+    assert says in fault.message
+
+
+def test_a_vector_takes_no_more_values_than_it_has_components(bench):
+    fault = bench.fault("float k = out[0];\nfloat2 v = {k, k, k};\nout[0] = v.x;", **LAUNCH)
+    assert fault.stage == "compile"
+    assert fault.line in (2, None)  # clang doesn't say
+    assert "more values than it has components" in fault.message
 
 
 def test_an_atomic_of_a_type_that_metal_lacks_is_refused(bench):

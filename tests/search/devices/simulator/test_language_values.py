@@ -48,6 +48,16 @@ def test_a_number_takes_what_a_bfloat_makes_of_it(bench):
     assert values(bench, source, 9) == [5, 7, 7, 8, 8, 72, -1, 256, 256]
 
 
+def test_components_of_components_are_assigned_in_place(bench):
+    source = """
+    float4 v = float4(1, 2, 3, 4);
+    v.zw.y += 5; v.xy.x = 9; v.wzyx
+      .xy = float2(7, 8);                  // w and z
+    out[0] = v.x; out[1] = v.y; out[2] = v.z; out[3] = v.w; out[4] = v.zyx.yz.x; out[5] = v.rgb.bg.r;
+    """
+    assert values(bench, source, 6) == [9, 2, 8, 7, 2, 8]
+
+
 def test_components_of_packed_vectors_are_assigned_together(bench):
     source = """
     packed_float3 p = packed_float3(1, 2, 3);

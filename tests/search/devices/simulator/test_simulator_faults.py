@@ -36,7 +36,7 @@ I = "uint i = thread_position_in_grid.x;\n"  # noqa: E741
         (I + "#include <stdio.h>\nout[i] = 1;", "", 2, False, "drop the #include"),
         (I + "out[i] = 1;", "\n#include <unistd.h>\n", 2, True, "drop the #include"),
         (I + 'out[i] = 1; asm("nop");', "", 2, False, "no assembly is accepted"),
-        (I + "threadgroup float t[4] = {0};", "", 2, False, "can't be initialized"),
+        (I + "static float t[4] = {0};", "", 2, False, "would keep its value"),
         (
             I + "out[i] = 1;",
             "float f() {\n  threadgroup float t[4];\n  return t[0]; }",

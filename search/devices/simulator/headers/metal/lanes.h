@@ -169,9 +169,29 @@ KSR_INLINE void simdgroup_barrier(mem_flags, KSR_AT) {
     ksr_collective<uint>(0, 0, ksr::meet, ksr::site(ksr_at, ksr::simd_barrier));
 }
 
+}  // namespace metal
+
+namespace ksr {
+
+// What these operations take: no bool and no 64-bit integer, but where MLX adds that (`widely`), or a complex number.
+template <class T> struct component_of { typedef T type; };
+template <class T, int N> struct component_of<metal::vec<T, N>> { typedef T type; };
+template <class T> constexpr bool exchanged =
+    arithmetic<typename component_of<T>::type> && !__is_same(typename component_of<T>::type, bool) &&
+    sizeof(typename component_of<T>::type) <= 4;
+template <class T> constexpr bool widely = exchanged<T> || is_integer<T>::value || requires(T value) { value.imag; };
+#define KSR_EXCHANGED(operation, types)                                                                                \
+    static_assert(ksr::types<T>, "Metal has no " #operation " of this type: bool, 64-bit integers and structs must be " \
+                                 "converted, or go in parts (as_type<uint2>)")
+
+}  // namespace ksr
+
+namespace metal {
+
 // bfloat is combined in float and rounded once, which is how MLX has Metal do it.
 #define KSR_COMBINED(name, what, combine, op, ...)                                                                     \
     template <class T> KSR_INLINE T name(T value, KSR_AT) {                                                            \
+        KSR_EXCHANGED(name, exchanged);                                                                                \
         typedef typename ksr::combined_as<T>::type as;                                                                 \
         return T(ksr_collective(as(value), 0, ksr::combine<as, ksr::op<as>, __VA_ARGS__>, ksr::site(ksr_at, ksr::what))); \
     }
@@ -197,44 +217,47 @@ KSR_SCAN(exclusive_product, multiply, false, exclusive_product)
 #undef KSR_SCAN
 #undef KSR_COMBINED
 
-#define KSR_SHUFFLE(name, source, what)                                                                                \
+#define KSR_SHUFFLE(name, source, what, types)                                                                         \
     template <class T> KSR_INLINE T name(T value, ushort operand, KSR_AT) {                                            \
+        KSR_EXCHANGED(name, types);                                                                                    \
         return ksr_collective(value, operand, ksr::move<T, ksr::source>, ksr::site(ksr_at, ksr::what));              \
     }
-KSR_SHUFFLE(simd_shuffle, by_index, shuffle)
-KSR_SHUFFLE(simd_shuffle_xor, by_xor, shuffle_xor)
-KSR_SHUFFLE(simd_shuffle_up, from_below, shuffle_up)
-KSR_SHUFFLE(simd_shuffle_down, from_above, shuffle_down)
-KSR_SHUFFLE(simd_shuffle_rotate_up, around_below, rotate_up)
-KSR_SHUFFLE(simd_shuffle_rotate_down, around_above, rotate_down)
-KSR_SHUFFLE(simd_broadcast, by_index, broadcast)
-KSR_SHUFFLE(quad_shuffle, in_quad, quad_shuffle)
-KSR_SHUFFLE(quad_shuffle_xor, quad_by_xor, quad_shuffle_xor)
-KSR_SHUFFLE(quad_shuffle_up, quad_below, quad_up)
-KSR_SHUFFLE(quad_shuffle_down, quad_above, quad_down)
-KSR_SHUFFLE(quad_shuffle_rotate_up, quad_around_below, quad_rotate_up)
-KSR_SHUFFLE(quad_shuffle_rotate_down, quad_around_above, quad_rotate_down)
-KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast)
+KSR_SHUFFLE(simd_shuffle, by_index, shuffle, widely)
+KSR_SHUFFLE(simd_shuffle_xor, by_xor, shuffle_xor, exchanged)
+KSR_SHUFFLE(simd_shuffle_up, from_below, shuffle_up, widely)
+KSR_SHUFFLE(simd_shuffle_down, from_above, shuffle_down, widely)
+KSR_SHUFFLE(simd_shuffle_rotate_up, around_below, rotate_up, exchanged)
+KSR_SHUFFLE(simd_shuffle_rotate_down, around_above, rotate_down, exchanged)
+KSR_SHUFFLE(simd_broadcast, by_index, broadcast, exchanged)
+KSR_SHUFFLE(quad_shuffle, in_quad, quad_shuffle, exchanged)
+KSR_SHUFFLE(quad_shuffle_xor, quad_by_xor, quad_shuffle_xor, exchanged)
+KSR_SHUFFLE(quad_shuffle_up, quad_below, quad_up, exchanged)
+KSR_SHUFFLE(quad_shuffle_down, quad_above, quad_down, exchanged)
+KSR_SHUFFLE(quad_shuffle_rotate_up, quad_around_below, quad_rotate_up, exchanged)
+KSR_SHUFFLE(quad_shuffle_rotate_down, quad_around_above, quad_rotate_down, exchanged)
+KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast, exchanged)
 #undef KSR_SHUFFLE
 
 // Lanes that have no lane so far below (above) them, within each `modulo` of lanes, take the filling value of the lane that
 // far around the end.
-#define KSR_FILL(width, name, around, what, lanes)                                                                     \
+#define KSR_FILL(width, name, around, what, lanes, types)                                                              \
     template <class T>                                                                                                 \
     KSR_INLINE T width##_shuffle_and_fill_##name(T value, T filling, ushort delta, ushort modulo = lanes, KSR_AT) {    \
+        KSR_EXCHANGED(width##_shuffle_and_fill_##name, types);                                                         \
         uint lane = ksr_here()->lane % modulo, from = lane around delta;                                               \
         uint source = ksr_here()->lane - lane + from % modulo;                                                         \
         T filled = ksr_collective(filling, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_at, ksr::what));       \
         T moved = ksr_collective(value, source, ksr::move<T, ksr::by_index>, ksr::site(ksr_at, ksr::what));          \
         return from < modulo ? moved : filled;                                                                         \
     }
-KSR_FILL(simd, up, -, fill_up, 32)
-KSR_FILL(simd, down, +, fill_down, 32)
-KSR_FILL(quad, up, -, quad_fill_up, 4)
-KSR_FILL(quad, down, +, quad_fill_down, 4)
+KSR_FILL(simd, up, -, fill_up, 32, widely)
+KSR_FILL(simd, down, +, fill_down, 32, exchanged)
+KSR_FILL(quad, up, -, quad_fill_up, 4, exchanged)
+KSR_FILL(quad, down, +, quad_fill_down, 4, exchanged)
 #undef KSR_FILL
 
 template <class T> KSR_INLINE T simd_broadcast_first(T value, KSR_AT) {
+    KSR_EXCHANGED(simd_broadcast_first, exchanged);
     return ksr_collective(value, 0, ksr::move_first<T>, ksr::site(ksr_at, ksr::first));
 }
 
@@ -295,6 +318,7 @@ KSR_INLINE bool quad_is_first(KSR_AT) {
     return uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_at).ksr_mask))) == place;
 }
 template <class T> KSR_INLINE T quad_broadcast_first(T value, KSR_AT) {
+    KSR_EXCHANGED(quad_broadcast_first, exchanged);
     uint first = ksr_here()->lane / 4 * 4;
     uint place = first + uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_at).ksr_mask)));
     return ksr_collective(value, place, ksr::move<T, ksr::by_index>, ksr::site(ksr_at, ksr::quad_first));

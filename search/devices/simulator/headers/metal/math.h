@@ -2,48 +2,7 @@
 // The precise and fast forms are the same functions: a CPU's are precise.
 #pragma once
 
-#define INFINITY __builtin_inff()
-#define HUGE_VALF __builtin_inff()
-#define HUGE_VALH half(__builtin_inff())
-#define NAN __builtin_nanf("")
-#define MAXFLOAT 3.40282347e+38f
-#define MAXHALF half(65504.0f)
-#define FLT_MAX 3.40282347e+38f
-#define FLT_MIN 1.17549435e-38f
-#define FLT_EPSILON 1.1920929e-07f
-#define HALF_MAX half(65504.0f)
-#define HALF_MIN half(6.103515625e-05f)
-#define HALF_EPSILON half(0.0009765625f)
-#define INT_MAX 2147483647
-#define INT_MIN (-2147483647 - 1)
-#define UINT_MAX 4294967295u
-#define LONG_MAX 9223372036854775807l
-#define LONG_MIN (-9223372036854775807l - 1)
-#define ULONG_MAX 18446744073709551615ul
-#define SHRT_MAX 32767
-#define SHRT_MIN (-32768)
-#define USHRT_MAX 65535
-#define CHAR_MAX 127
-#define CHAR_MIN (-128)
-#define UCHAR_MAX 255
-#define CHAR_BIT 8
-
-#define M_E_F 2.71828182845904523536f
-#define M_LOG2E_F 1.44269504088896340736f
-#define M_LOG10E_F 0.43429448190325182765f
-#define M_LN2_F 0.69314718055994530942f
-#define M_LN10_F 2.30258509299404568402f
-#define M_PI_F 3.14159265358979323846f
-#define M_PI_2_F 1.57079632679489661923f
-#define M_PI_4_F 0.78539816339744830962f
-#define M_1_PI_F 0.31830988618379067154f
-#define M_2_PI_F 0.63661977236758134308f
-#define M_2_SQRTPI_F 1.12837916709551257390f
-#define M_SQRT2_F 1.41421356237309504880f
-#define M_SQRT1_2_F 0.70710678118654752440f
-#define M_PI_H half(M_PI_F)
-#define M_LOG2E_H half(M_LOG2E_F)
-#define M_LN2_H half(M_LN2_F)
+#include "constants.h"
 
 namespace ksr {
 
@@ -51,13 +10,27 @@ namespace ksr {
 template <class A, class B, class C> struct vector_among { typedef A type; };
 template <scalar A, vector B, class C> struct vector_among<A, B, C> { typedef B type; };
 template <scalar A, scalar B, class C> struct vector_among<A, B, C> { typedef C type; };
+template <class T> struct unpacked_as { typedef T type; };
+template <class T, int N> struct unpacked_as<metal::packed_vec<T, N>> { typedef metal::vec<T, N> type; };
+template <class T> using unpacked = typename unpacked_as<T>::type;
+template <class A, class B, class C> concept some_packed = packed<A> || packed<B> || packed<C>;
 template <class A, class B, class C> concept mixed =
-    (scalar<A> || scalar<B> || scalar<C>) && (vector<A> || vector<B> || vector<C>) &&
+    !some_packed<A, B, C> && (scalar<A> || scalar<B> || scalar<C>) && (vector<A> || vector<B> || vector<C>) &&
     (scalar<A> || __is_same(A, typename vector_among<A, B, C>::type)) &&
     (scalar<B> || __is_same(B, typename vector_among<A, B, C>::type)) &&
     (scalar<C> || __is_same(C, typename vector_among<A, B, C>::type));
 
 }  // namespace ksr
+
+// A packed vector becomes a plain one, wherever functions take vectors.
+#define KSR_PACKED_1(name)                                                                                             \
+    template <class T, int N> KSR_INLINE auto name(packed_vec<T, N> v) { return name(vec<T, N>(v)); }
+#define KSR_PACKED_2(name)                                                                                             \
+    template <class T, int N, class B> KSR_INLINE auto name(packed_vec<T, N> a, B b) { return name(vec<T, N>(a), b); } \
+    template <class A, class T, int N> requires(!ksr::packed<A>)                                                       \
+    KSR_INLINE auto name(A a, packed_vec<T, N> b) {                                                                    \
+        return name(a, vec<T, N>(b));                                                                                  \
+    }
 
 // The overloads of one function for half, bfloat and vectors, from that for float.
 #define KSR_WIDEN_1(name)                                                                                              \
@@ -65,7 +38,8 @@ template <class A, class B, class C> concept mixed =
     KSR_INLINE bfloat name(bfloat x) { return bfloat(name(float(x))); }                                                \
     template <class T, int N> KSR_INLINE vec<T, N> name(vec<T, N> v) {                                                 \
         return ksr::map<T>([](T x) { return name(x); }, v);                                                            \
-    }
+    }                                                                                                                  \
+    KSR_PACKED_1(name)
 #define KSR_WIDEN_2(name)                                                                                              \
     KSR_INLINE half name(half x, half y) { return half(name(float(x), float(y))); }                                    \
     KSR_INLINE bfloat name(bfloat x, bfloat y) { return bfloat(name(float(x), float(y))); }                            \
@@ -79,7 +53,8 @@ template <class A, class B, class C> concept mixed =
     }                                                                                                                  \
     template <class T, int N, ksr::scalar S> KSR_INLINE vec<T, N> name(S a, vec<T, N> b) {                             \
         return name(vec<T, N>(a), b);                                                                                  \
-    }
+    }                                                                                                                  \
+    KSR_PACKED_2(name)
 #define KSR_VECTOR_3(name)                                                                                             \
     template <class T, int N> KSR_INLINE vec<T, N> name(vec<T, N> a, vec<T, N> b, vec<T, N> c) {                       \
         return ksr::map<T>([](T x, T y, T z) { return name(x, y, z); }, a, b, c);                                      \
@@ -88,6 +63,10 @@ template <class A, class B, class C> concept mixed =
     KSR_INLINE auto name(A a, B b, C c) {                                                                              \
         typedef typename ksr::vector_among<A, B, C>::type V;                                                           \
         return name(V(a), V(b), V(c));                                                                                 \
+    }                                                                                                                  \
+    template <class A, class B, class C> requires ksr::some_packed<A, B, C>                                            \
+    KSR_INLINE auto name(A a, B b, C c) {                                                                              \
+        return name(ksr::unpacked<A>(a), ksr::unpacked<B>(b), ksr::unpacked<C>(c));                                    \
     }
 #define KSR_WIDEN_3(name)                                                                                              \
     KSR_INLINE half name(half x, half y, half z) { return half(name(float(x), float(y), float(z))); }                  \
@@ -155,7 +134,7 @@ KSR_INLINE float pow(float x, float y) {
     return r;
 }
 KSR_WIDEN_2(pow)
-KSR_INLINE float powr(float x, float y) { return pow(x, y); }
+KSR_INLINE float powr(float x, float y) { return x < 0.0f ? NAN : pow(x, y); }
 KSR_WIDEN_2(powr)
 KSR_INLINE float atan2(float y, float x) {
     float r = ksr_here()->runtime->atan2(y, x);
@@ -325,6 +304,12 @@ template <ksr::scalar T> constexpr T select(T a, T b, bool condition) { return c
 template <class T, class C, int N> constexpr vec<T, N> select(vec<T, N> a, vec<T, N> b, vec<C, N> condition) {
     return ksr::map<T>([](T x, T y, C c) { return c ? y : x; }, a, b, condition);
 }
+template <class A, class B, class C>
+    requires(ksr::vector<A> || ksr::vector<B>) && (ksr::scalar<A> || ksr::scalar<B> || ksr::scalar<C>)
+constexpr auto select(A a, B b, C condition) {
+    typedef typename ksr::vector_among<A, B, C>::type V;
+    return select(V(a), V(b), vec<bool, ksr::components<V>::value>(condition));
+}
 template <int N> constexpr bool all(vec<bool, N> v) {
     bool r = true;
     for (int i = 0; i < N; ++i) r = r && v[i];
@@ -361,6 +346,15 @@ template <class T, int N> KSR_INLINE vec<T, N> refract(vec<T, N> incident, vec<T
     T along = dot(normal, incident), k = T(T(1) - eta * eta * (T(1) - along * along));
     return k < T(0) ? vec<T, N>(T(0)) : incident * eta - normal * T(eta * along + sqrt(k));
 }
+
+KSR_PACKED_2(dot)
+KSR_PACKED_1(length_squared)
+KSR_PACKED_1(length)
+KSR_PACKED_2(distance_squared)
+KSR_PACKED_2(distance)
+KSR_PACKED_1(normalize)
+KSR_PACKED_2(cross)
+KSR_PACKED_2(reflect)
 
 #define KSR_BOTH(name) using metal::name;
 #define KSR_EVERY_FORM                                                                                                 \

@@ -11,8 +11,10 @@ template <class T, int Columns, int Rows> struct matrix {
         for (int c = 0; c < Columns; ++c)
             for (int r = 0; r < Rows; ++r) columns[c][r] = c == r ? diagonal : T(0);
     }
-    template <class... V> requires(sizeof...(V) == Columns && (__is_same(V, vec<T, Rows>) && ...))
-    constexpr matrix(V... given) : columns{given...} {}
+    typedef vec<T, Rows> column;
+    constexpr matrix(column a, column b) requires(Columns == 2) : columns{a, b} {}
+    constexpr matrix(column a, column b, column c) requires(Columns == 3) : columns{a, b, c} {}
+    constexpr matrix(column a, column b, column c, column d) requires(Columns == 4) : columns{a, b, c, d} {}
     template <class... S> requires(sizeof...(S) == Columns * Rows && (ksr::scalar<S> && ...))
     constexpr matrix(S... given) {
         const T values[] = {T(given)...};

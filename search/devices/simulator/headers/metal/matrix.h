@@ -13,6 +13,7 @@ namespace metal {
 
 template <class T, int Columns, int Rows> struct simdgroup_matrix {
     static_assert(Columns == 8 && Rows == 8, "a simdgroup_matrix is 8x8");
+    static_assert(ksr::is_floating<T>::value, "a simdgroup_matrix holds float, half or bfloat");
     typedef vec<T, 2> storage_type;
     storage_type ksr_own;
 

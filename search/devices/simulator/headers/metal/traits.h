@@ -35,8 +35,11 @@ KSR_LIMITS(bfloat, 3.38953139e+38f, 1.17549435e-38f, 0.0078125f, 8, 9.18354962e-
 template <class T, T V> struct integral_constant {
     static constexpr T value = V;
     typedef T value_type;
+    typedef integral_constant type;
     constexpr operator T() const { return V; }
+    constexpr T operator()() const { return V; }
 };
+template <bool B> using bool_constant = integral_constant<bool, B>;
 typedef integral_constant<bool, true> true_type;
 typedef integral_constant<bool, false> false_type;
 template <class A, class B> struct is_same : integral_constant<bool, __is_same(A, B)> {};
@@ -93,6 +96,28 @@ template <class T> using make_unsigned_t = typename ksr_integer<sizeof(T), false
 template <class T> struct make_unsigned { typedef make_unsigned_t<T> type; };
 template <class T> using make_signed_t = typename ksr_integer<sizeof(T), true>::type;
 template <class T> struct make_signed { typedef make_signed_t<T> type; };
+template <class T> struct remove_addrspace { typedef T type; };  // there is one
+template <class T> using remove_addrspace_t = T;
+template <class T> struct remove_pointer { typedef T type; };
+template <class T> struct remove_pointer<T*> { typedef T type; };
+template <class T> using remove_pointer_t = typename remove_pointer<T>::type;
+template <class T> struct remove_extent { typedef T type; };
+template <class T, unsigned long N> struct remove_extent<T[N]> { typedef T type; };
+template <class T> using remove_extent_t = typename remove_extent<T>::type;
+template <class T> struct is_enum : bool_constant<__is_enum(T)> {};
+template <class T> constexpr bool is_enum_v = __is_enum(T);
+template <class T> constexpr bool is_const_v = false;
+template <class T> constexpr bool is_const_v<const T> = true;
+template <class T> struct is_const : bool_constant<is_const_v<T>> {};
+template <class T> constexpr bool is_reference_v = !__is_same(T, typename remove_reference<T>::type);
+template <class T> struct is_reference : bool_constant<is_reference_v<T>> {};
+template <class T> constexpr bool is_array_v = !__is_same(T, typename remove_extent<T>::type);
+template <class T> struct is_array : bool_constant<is_array_v<T>> {};
+template <class... B> struct _conjunction : bool_constant<(bool(B::value) && ...)> {};  // MLX writes these names
+template <class... B> struct _disjunction : bool_constant<(bool(B::value) || ...)> {};
+template <class T> T&& declval();
+template <class T> using uniform = T;  // what all threads know to be the same
+template <class T> constexpr T make_uniform(T value) { return value; }
 template <class T> using remove_cv_t = typename remove_cv<T>::type;
 template <class T> using remove_reference_t = typename remove_reference<T>::type;
 

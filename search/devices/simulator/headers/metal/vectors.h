@@ -39,6 +39,8 @@ void too_many_components() __attribute__((error("a vector is given more values t
 
 template <class T> concept scalar = arithmetic<T>;
 template <class T> concept vector = components<T>::value > 1;
+template <class T> constexpr bool packed = false;
+template <class T, int N> constexpr bool packed<metal::packed_vec<T, N>> = true;
 
 template <class T, int N> struct storage;
 template <class T> struct alignas(2 * sizeof(T)) storage<T, 2> {
@@ -224,10 +226,19 @@ template <class T, int N> struct packed_vec : ksr::packed_storage<T, N> {
         static_assert(((I < N) && ...), "the vector has no such component");
         return {*this};
     }
-    template <class B> constexpr packed_vec& operator+=(B other) { return *this = vec<T, N>(*this) + other; }
-    template <class B> constexpr packed_vec& operator-=(B other) { return *this = vec<T, N>(*this) - other; }
-    template <class B> constexpr packed_vec& operator*=(B other) { return *this = vec<T, N>(*this) * other; }
-    template <class B> constexpr packed_vec& operator/=(B other) { return *this = vec<T, N>(*this) / other; }
+#define KSR_PACKED_ASSIGNMENT(op)                                                                                      \
+    template <class B> constexpr packed_vec& operator op##=(B other) { return *this = vec<T, N>(*this) op other; }
+    KSR_PACKED_ASSIGNMENT(+)
+    KSR_PACKED_ASSIGNMENT(-)
+    KSR_PACKED_ASSIGNMENT(*)
+    KSR_PACKED_ASSIGNMENT(/)
+    KSR_PACKED_ASSIGNMENT(%)
+    KSR_PACKED_ASSIGNMENT(&)
+    KSR_PACKED_ASSIGNMENT(|)
+    KSR_PACKED_ASSIGNMENT(^)
+    KSR_PACKED_ASSIGNMENT(<<)
+    KSR_PACKED_ASSIGNMENT(>>)
+#undef KSR_PACKED_ASSIGNMENT
 };
 
 template <class T, int N> constexpr vec<T, N>::vec(packed_vec<T, N> from) {
