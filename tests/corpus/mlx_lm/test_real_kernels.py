@@ -430,8 +430,8 @@ The measure of the simulator's Metal: each of the {kernels} Metal kernels in the
 for the text that it would compile (`verbose=True` under `mx.export_function`), that text runs unmodified, and its
 outputs stand beside the same computation in MLX operations: mlx-lm's own path without Metal where it has one.
 
-All agree, {races} of them only while simdgroups keep pace, as a GPU mostly has them do: a barrier is missing there, and a
-simdgroup that is ahead overwrites threadgroup memory that others have yet to read. A plain run lets a simdgroup go on
+All agree, {races} of them only while simdgroups keep pace, as a GPU mostly has them do: a barrier is missing there, and
+a simdgroup that is ahead overwrites threadgroup memory that others have yet to read. A plain run lets a simdgroup go on
 to the next barrier, so it gives a wrong result for these; it agrees too once the barrier is in.
 
 The checked mode reports these races, threads that write the same value to one place, and nothing about the others.

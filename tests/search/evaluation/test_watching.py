@@ -112,5 +112,5 @@ def test_a_kernel_without_its_barriers_fails_as_a_race_with_both_lines(centre, p
     device.close()
     assert failure.stage == "race"
     assert "data race on partial[" in failure.message
-    assert "reads it in line 11" in failure.message and "writes it in line 5" in failure.message
-    assert "Put threadgroup_barrier(mem_flags::mem_threadgroup) between line 5 and line 11" in failure.message
+    assert "reads it in line 8" in failure.message and "writes it in line 5" in failure.message
+    assert "Put threadgroup_barrier(mem_flags::mem_threadgroup) between line 5 and line 8" in failure.message
