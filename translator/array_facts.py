@@ -26,6 +26,7 @@ from translator.launch_comments import Remark, extent_of, remarks_beside
 from translator.launch_plan import Argument, ArrayPlan, Question, Role
 from translator.multiples import Multiples
 from translator.requirements import Requirement
+from translator.size_order import maximum, minimum
 from translator.size_text import parse_size
 from translator.sizes import (
     ONE,
@@ -33,8 +34,7 @@ from translator.sizes import (
     UnreadableSize,
     coefficient,
     floordiv,
-    maximum,
-    minimum,
+    is_open,
     name,
     names_in,
     number,
@@ -97,7 +97,7 @@ def array_plans(
         if not dtype:
             questions.append(_unknown_type(array, facts.host.arrays[array].type, span))
         text = facts.shown(extent) if extent is not None and renders(extent) else ""
-        if not text:
+        if not text and (extent is None or not is_open(extent)):
             questions.append(
                 Question(array, f"how many elements '{array}' has can't be told from the host or the kernels: answer "
                          f"extent.{array}", span, f"extent.{array}")

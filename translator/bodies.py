@@ -6,6 +6,7 @@ import bisect
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from tree_sitter import Node
 
@@ -13,14 +14,12 @@ from translator.cuda_source import CudaSource, Function, MemoryDeclaration, decl
 from translator.span import Span
 
 _LOOPS = ("for_statement", "while_statement", "do_statement")
-_READ = frozenset(
-    (*_LOOPS, "call_expression", "assignment_expression", "init_declarator", "return_statement", "if_statement",
-     "binary_expression", "subscript_expression")
-)  # fmt: skip
+_START = attrgetter("start")
+_START_BYTE = attrgetter("start_byte")
 _DEFINE = re.compile(r"#\s*define\s+(\w+)\s+(.+)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Call:
     """A call by its plain name: no namespace, no template arguments, no object."""
 
@@ -29,7 +28,7 @@ class Call:
     node: Node = field(repr=False, compare=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A loop; ``step`` is what a ``for`` does after each round, without blanks, "" for other loops."""
 
@@ -38,7 +37,7 @@ class Loop:
     step_span: Span | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Assignment:
     """``target operator value``; texts without blanks. An initialised declaration assigns to its name."""
 
@@ -50,7 +49,7 @@ class Assignment:
     value_node: Node = field(repr=False, compare=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Access:
     """``array[index]``, texts without blanks; of ``a[i][j]`` the part ``a[i]``."""
 
@@ -93,35 +92,35 @@ class Bodies:
 
 def enclosing(spans: Sequence[Span], inner: Span) -> int | None:
     """Return the index of the span that holds ``inner``, of spans in order that don't overlap."""
-    index = bisect.bisect_right(spans, inner.start, key=lambda span: span.start) - 1
+    index = bisect.bisect_right(spans, inner.start, key=_START) - 1
     return index if index >= 0 and spans[index].holds(inner) else None
 
 
 def read_bodies(source: CudaSource) -> Bodies:
-    """Read the bodies of all kernels and device functions in one walk over the tree."""
+    """Read the bodies of all kernels and device functions."""
     functions = sorted((*source.kernels, *source.device_functions), key=lambda function: function.body.start)
-    bodies = [Body(function) for function in functions]
+    starts = [*(function.body.start for function in functions), len(source.text)]
+    bodies = [_read_body(source, function, end) for function, end in zip(functions, starts[1:], strict=True)]
     spans = [function.body for function in functions]
-    constants: dict[str, str] = {}
-    starts = [span.start for span in spans]
-    for node in source.nodes:
-        kind = node.type
-        if kind == "preproc_def":
-            if match := _DEFINE.match(source.text_of(node)):
-                constants[match[1]] = squeeze(match[2])
-        elif kind in _READ:
-            last = bisect.bisect_right(starts, node.start_byte) - 1
-            if last >= 0 and node.end_byte <= spans[last].end:
-                _read(source, bodies[last], node)
-            if kind == "init_declarator" and (name := _assigned_name(node)) is not None:
-                value = node.child_by_field_name("value")
-                constants.setdefault(source.text_of(name), squeeze(source.text_of(value)) if value else "")
     for declaration in source.declarations:
         if declaration.space == "shared":
             index = enclosing(spans, declaration.span)
             for body in bodies if index is None else [bodies[index]]:
                 body.shared.append(declaration)
-    return Bodies(tuple(bodies), constants)
+    return Bodies(tuple(bodies), _constants(source))
+
+
+def _constants(source: CudaSource) -> dict[str, str]:
+    """Return what names stand for: macros, then the first value of each variable."""
+    constants: dict[str, str] = {}
+    for node in source.nodes_of("preproc_def"):
+        if match := _DEFINE.match(source.text_of(node)):
+            constants[match[1]] = squeeze(match[2])
+    for node in source.nodes_of("init_declarator"):
+        value = node.child_by_field_name("value")
+        if (name := _assigned_name(node)) is not None:
+            constants.setdefault(source.text_of(name), squeeze(source.text_of(value)) if value is not None else "")
+    return constants
 
 
 def squeeze(text: str) -> str:
@@ -153,33 +152,51 @@ def _assigned_name(node: Node) -> Node | None:
     return declared_name(declarator) if declarator is not None else None
 
 
-def _read(source: CudaSource, body: Body, node: Node) -> None:
-    kind, span = node.type, span_of(node)
-    if kind == "call_expression":
-        body.calls.append(Call(call_name(source, node), span, node))
-    elif kind in _LOOPS:
-        step = node.child_by_field_name("update")
-        text = squeeze(source.text_of(step)) if step is not None else ""
-        body.loops.append(Loop(span, text, span_of(step) if step is not None else None))
-    elif kind == "return_statement":
-        body.returns.append(span)
-    elif kind == "if_statement":
+def _read_body(source: CudaSource, function: Function, end: int) -> Body:
+    """Read a function's body, up to an offset where another one begins within it."""
+    body = Body(function)
+    start, end = function.body.start, min(function.body.end, end)
+
+    def inside(*kinds: str) -> list[Node]:
+        found: list[Node] = []
+        for nodes in map(source.nodes_of, kinds):
+            first, last = (bisect.bisect_left(nodes, offset, key=_START_BYTE) for offset in (start, end))
+            found += (node for node in nodes[first:last] if node.end_byte <= function.body.end)
+        return sorted(found, key=_START_BYTE) if len(kinds) > 1 else found
+
+    body.calls = [Call(call_name(source, node), span_of(node), node) for node in inside("call_expression")]
+    body.loops = [_loop(source, node) for node in inside(*_LOOPS)]
+    body.returns = [span_of(node) for node in inside("return_statement")]
+    for node in inside("assignment_expression", "init_declarator"):
+        body.assignments.extend(_assignment(source, node))
+    for node in inside("if_statement"):
         condition = node.child_by_field_name("condition")
-        body.conditions.append((span, squeeze(source.text_of(condition)) if condition is not None else ""))
-    elif kind == "binary_expression":
+        body.conditions.append((span_of(node), squeeze(source.text_of(condition)) if condition is not None else ""))
+    for node in inside("binary_expression"):
+        sign = node.child_by_field_name("operator")
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is not None and right is not None and node.children[1].type == "-":
-            body.differences.append((span, left, right))
-    elif kind == "subscript_expression":
+        if sign is not None and sign.type == "-" and left is not None and right is not None:
+            body.differences.append((span_of(node), left, right))
+    for node in inside("subscript_expression"):
         array, index = node.child_by_field_name("argument"), node.child_by_field_name("indices")
         if array is not None and index is not None and array.type == "identifier":
-            body.accesses.append(Access(source.text_of(array), squeeze(source.text_of(index))[1:-1], span))
+            body.accesses.append(Access(source.text_of(array), squeeze(source.text_of(index))[1:-1], span_of(node)))
+    return body
+
+
+def _loop(source: CudaSource, node: Node) -> Loop:
+    step = node.child_by_field_name("update")
+    if step is None:
+        return Loop(span_of(node), "", None)
+    return Loop(span_of(node), squeeze(source.text_of(step)), span_of(step))
+
+
+def _assignment(source: CudaSource, node: Node) -> Iterator[Assignment]:
+    if node.type == "init_declarator":
+        target, sign, value = _assigned_name(node), None, node.child_by_field_name("value")
     else:
-        initial = kind == "init_declarator"
-        target = _assigned_name(node) if initial else node.child_by_field_name("left")
-        value = node.child_by_field_name("value" if initial else "right")
-        operator = None if initial else node.child_by_field_name("operator")
-        if target is not None and value is not None:
-            texts = squeeze(source.text_of(target)), squeeze(source.text_of(value))
-            sign = source.text_of(operator) if operator is not None else "="
-            body.assignments.append(Assignment(texts[0], sign, texts[1], span, target, value))
+        target, sign, value = map(node.child_by_field_name, ("left", "operator", "right"))
+    if target is not None and value is not None:
+        texts = squeeze(source.text_of(target)), squeeze(source.text_of(value))
+        operator = source.text_of(sign) if sign is not None else "="
+        yield Assignment(texts[0], operator, texts[1], span_of(node), target, value)

@@ -13,20 +13,8 @@ from tree_sitter import Node
 
 from translator.c_types import cast_target, is_integer, is_real
 from translator.cuda_source import parse_expression
-from translator.sizes import (
-    ONE,
-    ZERO,
-    Size,
-    UnreadableSize,
-    at_least,
-    ceildiv,
-    floordiv,
-    maximum,
-    minimum,
-    modulo,
-    nonzero,
-    number,
-)
+from translator.size_order import at_least, maximum, minimum
+from translator.sizes import ONE, ZERO, Size, UnreadableSize, ceildiv, floordiv, modulo, nonzero, number
 
 MOST_DEPTH = 60
 LONGEST_MACRO = 2000

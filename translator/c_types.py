@@ -55,6 +55,17 @@ def plain_type(text: str) -> str:
     return " ".join(re.sub(r"(?<![\w:])(?:::)?(?:std|cuda::std)::", "", text).split())
 
 
+def split_types(text: str) -> list[str]:
+    """Return template arguments, or other texts with commas between them, one by one."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "<([{") - (character in ">)]}")
+        if character == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [part for part in (*parts, text[start:].strip()) if part]
+
+
 def cast_target(function: str) -> str:
     """Return the type in ``static_cast<type>`` and its like, "" for what is no cast."""
     match = re.match(r"(?:static_cast|reinterpret_cast|const_cast)\s*<(.*)>\s*\Z", function, re.DOTALL)

@@ -7,8 +7,10 @@ blanked: an offset in the tree is then an offset in the text as written.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import tree_sitter_cuda
@@ -25,7 +27,6 @@ _DEVICE_WORDS = ("__device__", "__global__")
 _SPACES = {"__shared__": "shared", "__constant__": "constant", "__managed__": "managed", "__device__": "device"}
 _DECLARATORS = ("pointer_declarator", "reference_declarator", "array_declarator", "parenthesized_declarator")
 
-_WORD = re.compile(r"[A-Za-z_]")
 _MACRO_CALL = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _MOST_MENDS = 3
 
@@ -91,12 +92,12 @@ class Diagnostic:
     code: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CudaSource:
-    """A parsed source.
+    """A parsed source; one is only the same as itself.
 
-    ``host_functions`` run on the CPU. ``nodes`` are those of the syntax tree in the order of the text, punctuation left
-    out: what reads the source goes through them once instead of walking the tree.
+    ``host_functions`` run on the CPU. ``root`` is the syntax tree; what looks for nodes of some kind
+    in it takes them from `nodes_of` instead of walking it.
     """
 
     path: str
@@ -107,7 +108,15 @@ class CudaSource:
     declarations: tuple[MemoryDeclaration, ...]
     launches: tuple[Launch, ...]
     diagnostics: tuple[Diagnostic, ...]
-    nodes: tuple[Node, ...] = field(repr=False, compare=False)
+    root: Node = field(repr=False, compare=False)
+    _nodes: Mapping[str, Sequence[Node]] = field(repr=False, compare=False)
+
+    def nodes_of(self, *kinds: str) -> Sequence[Node]:
+        """Return the nodes of these kinds in the order of the text, the outer one first where two begin together."""
+        groups = [self._nodes[kind] for kind in kinds if kind in self._nodes]
+        if len(groups) < 2:
+            return groups[0] if groups else ()
+        return sorted(itertools.chain(*groups), key=lambda node: (node.start_byte, -node.end_byte))
 
     def text_of(self, node: Node) -> str:
         """Return the text of a node as written."""
@@ -118,9 +127,10 @@ def parse_cuda(text: str, path: str) -> CudaSource:
     """Parse CUDA source text; anything that doesn't parse becomes a `Diagnostic`, and the rest is still there."""
     reader = _Reader(text)
     root = _parse(parsable(text), reader)
-    nodes = tuple(node for node in walk(root) if node.is_named or node.is_missing or _WORD.match(node.type))
-    for node in nodes:
-        reader.read(node)
+    nodes: dict[str, list[Node]] = defaultdict(list)
+    for node in walk(root):
+        nodes[node.type].append(node)
+    reader.read(root, nodes)
     return CudaSource(
         path,
         text,
@@ -130,7 +140,8 @@ def parse_cuda(text: str, path: str) -> CudaSource:
         tuple(reader.declarations),
         tuple(reader.launches),
         tuple(sorted(reader.diagnostics, key=lambda diagnostic: diagnostic.span.start)),
-        nodes,
+        root,
+        dict(nodes),
     )
 
 
@@ -138,14 +149,14 @@ def _parse(text: str, reader: _Reader) -> Node:
     """Parse a text, mended where that leaves fewer errors; tell the reader what is left out by it."""
     root = Parser(CUDA).parse(text.encode("ascii")).root_node
     for _ in range(_MOST_MENDS):
-        errors = _errors(root) if root.has_error else []
+        errors = list(map(span_of, _errors(root)))
         if not errors:
             break
         better, branches, macros = mended(text, errors)
         if better == text:
             break
         tree = Parser(CUDA).parse(better.encode("ascii")).root_node
-        if _weight(_errors(tree)) >= _weight(errors):
+        if _weight(map(span_of, _errors(tree))) >= _weight(errors):
             break
         root, text = tree, better
         reader.leave_out(branches, "this branch of an #if isn't read: it can't stand beside the other", "C003")
@@ -153,20 +164,18 @@ def _parse(text: str, reader: _Reader) -> Node:
     return root
 
 
-def _errors(root: Node) -> list[Span]:
-    """Return where a tree has errors, the outermost ones."""
-    found: list[Span] = []
+def _errors(root: Node) -> Iterator[Node]:
+    """Yield what isn't understood, the outermost nodes of it, and what is missing, in the order of the text."""
     stack = [root]
     while stack:
         node = stack.pop()
         if node.type == "ERROR" or node.is_missing:
-            found.append(span_of(node))
+            yield node
         elif node.has_error:
-            stack.extend(node.children)
-    return found
+            stack.extend(reversed(node.children))
 
 
-def _weight(errors: list[Span]) -> int:
+def _weight(errors: Iterable[Span]) -> int:
     return sum(1 + error.end - error.start for error in errors)
 
 
@@ -189,12 +198,13 @@ def parse_statements(text: str) -> tuple[Node, str] | None:
 
 def walk(root: Node) -> Iterator[Node]:
     """Yield every node below and including ``root``, in the order of the text, at any depth."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
+    cursor = root.walk()
+    while (node := cursor.node) is not None:
         yield node
-        if node.child_count:
-            stack.extend(reversed(node.children))
+        if not cursor.goto_first_child():
+            while not cursor.goto_next_sibling():
+                if not cursor.goto_parent():
+                    return
 
 
 def span_of(node: Node) -> Span:
@@ -230,19 +240,19 @@ class _Reader:
         self.launches: list[Launch] = []
         self.diagnostics: list[Diagnostic] = []
         self._templates: dict[int, tuple[str, ...]] = {}
-        self._error_end = 0
 
-    def read(self, node: Node) -> None:
-        kind = node.type
-        if kind == "function_definition":
-            self._function(node)
-        elif kind == "template_declaration":
+    def read(self, root: Node, nodes: Mapping[str, Sequence[Node]]) -> None:
+        for node in nodes["template_declaration"]:
             self._templates[node.children[-1].start_byte] = self._items(node.child_by_field_name("parameters"))
-        elif kind == "declaration":
+        for node in nodes["function_definition"]:
+            self._function(node)
+        for node in nodes["declaration"]:
             self._declaration(node)
-        elif kind == "call_expression":
+        for node in nodes["call_expression"]:
             self._launch(node)
-        elif (kind == "ERROR" or node.is_missing) and len(self.diagnostics) < MOST_DIAGNOSTICS:
+        for node in _errors(root):
+            if len(self.diagnostics) >= MOST_DIAGNOSTICS:
+                break
             self._diagnostic(node)
 
     def leave_out(self, spans: list[Span], message: str, code: str) -> None:
@@ -334,11 +344,7 @@ class _Reader:
         )
 
     def _diagnostic(self, node: Node) -> None:
-        """Add a diagnostic, unless the node is part of a larger one that isn't understood either."""
         span = span_of(node)
-        if span.start < self._error_end:
-            return
-        self._error_end = span.end
         if node.is_missing:
             if not _ends_macro(self.text, node):
                 self.diagnostics.append(Diagnostic(f"'{node.type}' is missing here", span, "C002"))

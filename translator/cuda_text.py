@@ -82,7 +82,8 @@ def parsable(text: str) -> str:
     }:
         text = _DIRECTIVE_OR_WORD.sub(lambda match: stand_ins.get(match[0], match[0]), text)
     text = _ATTRIBUTE_CALL.sub(lambda match: _blank(match[0]), text)
-    text = _NUMBERED_TYPE.sub(lambda match: re.sub(r"\W", "_", match[0]), text)
+    if "thread_block_tile" in text:
+        text = _NUMBERED_TYPE.sub(lambda match: re.sub(r"\W", "_", match[0]), text)
     return _LEADING_MACRO.sub(lambda match: match[0].replace(match["macro"], _blank(match["macro"])), text)
 
 

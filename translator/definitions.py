@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from translator.cuda_source import CudaSource, declared_name
-from translator.struct_types import Struct, read_structs
+from translator.struct_types import Struct, aliases_of, constants_of, read_structs
 
 _MACRO_WORD = re.compile(r"\b[A-Za-z_]\w*")
 _DEVICE_WORDS = ("__device__", "__global__")
-_MOST_NESTED_MACROS = 8
+_DEFINING = (
+    "template_declaration", "function_definition", "preproc_def", "preproc_function_def", "declaration",
+    "enumerator", "alias_declaration", "type_definition", "template_instantiation",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,13 @@ class Definitions:
     structs: dict[str, Struct]
 
 
+@lru_cache(maxsize=2)
 def read_definitions(source: CudaSource) -> Definitions:
-    """Read what a source defines, in one pass over its nodes."""
+    """Read what a source defines, once for all of its launches."""
     found = Definitions({}, {}, {}, {}, {}, {}, {}, read_structs(source))
     templates: dict[int, Node] = {}
     local_end = 0
-    for node in source.nodes:
+    for node in source.nodes_of(*_DEFINING):
         kind = node.type
         if kind == "template_declaration":
             templates[node.children[-1].start_byte] = node
@@ -71,17 +76,15 @@ def read_definitions(source: CudaSource) -> Definitions:
             _function_macro(source, node, found)
         elif node.start_byte < local_end:
             continue
-        elif kind in ("declaration", "field_declaration"):
-            _constants(source, node, found)
+        elif kind == "declaration":
+            found.constants.update(constants_of(source, node))
+            _symbols(source, node, found)
         elif kind == "enumerator":
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
             if name is not None and value is not None:
                 found.constants[source.text_of(name)] = value
         elif kind in ("alias_declaration", "type_definition"):
-            name = node.child_by_field_name("name" if kind == "alias_declaration" else "declarator")
-            target = node.child_by_field_name("type")
-            if name is not None and target is not None:
-                found.aliases[source.text_of(name)] = " ".join(source.text_of(target).split())
+            found.aliases.update(aliases_of(source.text_of, node))
         elif kind == "template_instantiation":
             _instance(source, node, found)
     return found
@@ -183,23 +186,13 @@ def _function_macro(source: CudaSource, node: Node, found: Definitions) -> None:
     found.function_macros[source.text_of(name)] = (names, _joined(source.text_of(value)))
 
 
-def _constants(source: CudaSource, node: Node, found: Definitions) -> None:
-    words = {
-        source.text_of(child) for child in node.children if child.type in ("type_qualifier", "storage_class_specifier")
-    }
-    memory = {source.text_of(child) for child in node.children} & {"__constant__", "__device__", "__managed__"}
-    for declarator in node.children_by_field_name("declarator"):
-        if declarator.type == "init_declarator":
-            name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
-        else:
-            name, value = declarator, node.child_by_field_name("default_value")
-        name = declared_name(name) if name is not None else None
-        if name is None:
-            continue
-        if memory and value is None:
-            found.symbols[source.text_of(name)] = node
-        elif value is not None and words & {"const", "constexpr"}:
-            found.constants[source.text_of(name)] = value
+def _symbols(source: CudaSource, node: Node, found: Definitions) -> None:
+    """Note the variables that a declaration puts into the device's memory, to be filled by the host."""
+    if {source.text_of(child) for child in node.children} & {"__constant__", "__device__", "__managed__"}:
+        for declarator in node.children_by_field_name("declarator"):
+            name = declared_name(declarator) if declarator.type != "init_declarator" else None
+            if name is not None:
+                found.symbols[source.text_of(name)] = node
 
 
 def _instance(source: CudaSource, node: Node, found: Definitions) -> None:

@@ -32,6 +32,7 @@ _KEPT_CALL = re.compile(r"#\s*pragma\s+(?:unroll|nounroll)\b")
 _UNDEFINED = re.compile(r"#\s*undef\s+(\w+)")
 _PLAIN = frozenset(" ".join(ITEM_BYTES).split()) | {
     "template", "typename", "class", "struct", "const", "void", "signed", "unsigned", "__restrict__", "__align__",
+    "static", "constexpr", "using", "sizeof",
 }  # fmt: skip
 _NAMED = frozenset({"alias_declaration", "concept_definition", "namespace_alias_definition"})
 _NAMES = frozenset({"identifier", "type_identifier", "field_identifier", "namespace_identifier"})
@@ -70,7 +71,7 @@ def device_text(source: CudaSource, kernels: Collection[str] = ()) -> str:
 
 
 def _items(source: CudaSource, kernels: frozenset[str]) -> Iterator[_Item]:
-    waiting = list(source.nodes[:1])
+    waiting = [source.root]
     while waiting:
         container = waiting.pop()
         for child in container.children:
@@ -98,6 +99,8 @@ def _item(source: CudaSource, node: Node, kernels: frozenset[str]) -> _Item:
         root = bool(words & (_namespaces(source) | {"cooperative_groups"}))
     elif _is_function(node) and not _DEVICE.search(text.partition("{")[0]):
         host = "constexpr" not in words
+    elif _is_function(node) and re.search(r"\boperator\s*[-+*/<>=!&|^%]", text.partition("{")[0]):
+        root = True  # an operator on built-in vectors: nothing calls it by name
     given = (
         not host and _is_type(node) and ("__device__" in words or words - names <= _PLAIN | _parameters(source, node))
     )
@@ -114,7 +117,8 @@ def _parameters(source: CudaSource, node: Node) -> set[str]:
     stack = [node]
     while stack:
         inner = stack.pop()
-        if inner.type == "field_identifier" or (inner.parent is not None and "parameter" in inner.parent.type):
+        above = inner.parent.type if inner.parent is not None else ""
+        if inner.type == "field_identifier" or "parameter" in above or above == "alias_declaration":
             found.update(_WORD.findall(source.text_of(inner)))
         stack.extend(inner.named_children)
     return found
@@ -122,7 +126,7 @@ def _parameters(source: CudaSource, node: Node) -> set[str]:
 
 def _namespaces(source: CudaSource) -> frozenset[str]:
     """Return the names of the namespaces that the source itself opens."""
-    opened = (node.child_by_field_name("name") for node in source.nodes if node.type == "namespace_definition")
+    opened = (node.child_by_field_name("name") for node in source.nodes_of("namespace_definition"))
     return frozenset(word for name in opened if name is not None for word in _WORD.findall(source.text_of(name)))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 
 from translator.c_facts import Fact
+from translator.size_order import at_least, maximum, minimum
 from translator.sizes import (
     ONE,
     ZERO,
@@ -18,12 +19,9 @@ from translator.sizes import (
     Operation,
     Size,
     UnreadableSize,
-    at_least,
     ceildiv,
     coefficient,
     floordiv,
-    maximum,
-    minimum,
     modulo,
     name,
     names_in,

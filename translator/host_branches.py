@@ -1,6 +1,6 @@
 """Where host code goes one way or another: conditions, switches, loops.
 
-Where the host chooses between launches and the condition isn't known:
+Where the host chooses between launches, or between kernels to launch, and the condition isn't known:
 
 - a condition that can be required (``d == 64``, ``n % 4 == 0``, ``n <= 1024``) is: the plan goes that way, holds for
   those sizes, and says so in ``choices``;
@@ -27,6 +27,7 @@ from translator.host_launches import MOST_STEPS, launched_kernels, launches_with
 from translator.host_records import joined_records
 from translator.host_values import Null, Pointer, Record, Unread, Value, split_path
 from translator.launch_plan import Question
+from translator.mistakes import CudaInputError
 from translator.requirements import requirements
 from translator.sizes import Size, UnreadableSize, name
 
@@ -46,8 +47,7 @@ def follow_if(host: HostCode, node: Node) -> bool:
     condition = node.child_by_field_name("condition")
     yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
     follow_calls(host, condition) if condition is not None else None
-    answer = host.answers.get(f"branch.{span_of(node).line}", "")
-    chosen = {"then": True, "else": False}.get(answer, condition_holds(host, condition))
+    chosen = _known_way(host, node, condition)
     if chosen is not None:
         return host.run(yes if chosen else no)
     if not launches_within(host, yes) and not launches_within(host, no):
@@ -57,6 +57,20 @@ def follow_if(host: HostCode, node: Node) -> bool:
         follow_both(host, condition, yes, no)
         return False
     return host.run(yes if choose_way(host, node, condition, yes, no) else no)
+
+
+def way_of(host: HostCode, node: Node, condition: Node | None) -> bool:
+    """Return whether a condition holds by which one launch is made or another; see above where that isn't known."""
+    known = _known_way(host, node, condition)
+    return _choose(host, node, condition, (True, False)) if known is None else known
+
+
+def _known_way(host: HostCode, node: Node, condition: Node | None) -> bool | None:
+    key = f"branch.{span_of(node).line}"
+    answer = host.answers.get(key)
+    if answer not in (None, "then", "else"):
+        raise CudaInputError(f"'{key}={answer}' can't be used: answer then or else")
+    return condition_holds(host, condition) if answer is None else answer == "then"
 
 
 def condition_holds(host: HostCode, condition: Node | None) -> bool | None:
@@ -95,14 +109,20 @@ def choose_way(host: HostCode, node: Node, condition: Node | None, yes: Node | N
             if found is not None:
                 require(host, found)
             return here
-    for way in (True, False):
+    return _choose(host, node, condition, [way for way, branch in ((True, yes), (False, no))
+                                           if launches_within(host, branch)])  # fmt: skip
+
+
+def _choose(host: HostCode, node: Node, condition: Node | None, ways: Sequence[bool]) -> bool:
+    """Choose between the ways that launch: one that can be required, else the last one, and ask."""
+    for way in ways:
         found = requirements(condition, host, way)
-        if found is not None and (launches_within(host, yes if way else no)):
+        if found is not None:
             require(host, found)
-            if no is not None and launches_within(host, no):
+            if len(ways) > 1:
                 note_choice(host, node, condition, way)
             return way
-    if no is not None and launches_within(host, no):
+    if False in ways:
         line = span_of(node).line
         host.ask("launch", f"the host launches one way or another by '{shorten(host.of(condition), 60)}': the last way "
                   f"is taken; answer branch.{line} (then or else) to choose", node, f"branch.{line}")  # fmt: skip
@@ -154,7 +174,7 @@ def join(
         scope.env = before
         return choose(condition, a, b, scope)
     except UnreadableSize:
-        where = span_of(condition) if condition is not None else span_of(host.source.nodes[0])
+        where = span_of(condition) if condition is not None else span_of(host.source.root)
         return Unread(f"'{text}' depends on '{shorten(host.of(condition), 50)}'", where)
 
 

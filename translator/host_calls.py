@@ -13,7 +13,7 @@ from translator.c_integers import read_size, truth
 from translator.c_types import is_integer, plain_type
 from translator.cuda_source import shorten, span_of, walk
 from translator.definitions import Definition, last_name, parameter_of, template_arguments
-from translator.host_checks import keep_check, require
+from translator.host_checks import keep_check
 from translator.host_expressions import read_value, text_size
 from translator.host_launches import follow_launch, is_known_type, launch_by_call, launches_within
 from translator.host_records import filled, part_of, zeros
@@ -32,7 +32,7 @@ from translator.host_values import (
     split_path,
 )
 from translator.launch_plan import Question
-from translator.sizes import ONE, Size, UnreadableSize
+from translator.sizes import Size, UnreadableSize, number
 
 if TYPE_CHECKING:
     from translator.host_code import HostCode
@@ -43,6 +43,7 @@ _OF_THE_GPU = (
     "cudaDeviceGetAttribute", "cudaGetDevice", "cudaGetDeviceProperties", "cudaOccupancyMaxPotentialBlockSize",
     "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
 )  # fmt: skip
+_LOGICAL = ("==", "!=", "<", ">", "<=", ">=", "&&", "||", "!", "and", "or", "not")
 _COPIES = ("cudaMemcpy", "cudaMemcpyAsync")
 
 
@@ -181,10 +182,12 @@ def dispatch(host: HostCode, node: Node, values: Sequence[Node]) -> None:
         if key := host.answers.get(f"value.{text}"):
             host.env[text] = host.answer_size(key)
             continue
+        if _is_condition(host, node, values[0]):
+            host.env[text] = number(int(host.following.way(host, node, values[0])))
+            continue
         found = read_value(host, values[0])
-        if isinstance(found, Size) and found.constant is None and len(found.atoms) == 1:
-            require(host, [("equal", found, ONE)])
-            found = ONE
+        if isinstance(found, Size) and found.constant is None:
+            found = Unread(f"'{text}' is a number that the macro chooses by {found}", span_of(node))
         host.env[text] = found
     for inner in walk(body) if body is not None else ():
         text = host.of(inner)
@@ -194,6 +197,14 @@ def dispatch(host: HostCode, node: Node, values: Sequence[Node]) -> None:
                 said = f"the host takes {text} from a tensor; float is taken here: answer type.{text} for another"
                 host.choices.append(Question(text, said, span_of(node), f"type.{text}"))
     host.run(body)
+
+
+def _is_condition(host: HostCode, call: Node, first: Node) -> bool:
+    """Whether a macro branches by its first argument: it is a comparison, or the macro's name says so."""
+    while first.type == "parenthesized_expression" and first.named_child_count == 1:
+        first = first.named_children[0]
+    logical = first.type in ("binary_expression", "unary_expression") and first.child_by_field_name("operator")
+    return bool(logical and host.of(logical) in _LOGICAL) or "BOOL" in host.of(call.child_by_field_name("function"))
 
 
 def launching(host: HostCode, called: str, count: int) -> Definition | None:

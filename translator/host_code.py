@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from tree_sitter import Node
 
-from translator.c_integers import read_size, read_text
 from translator.c_types import ITEM_BYTES, plain_type
 from translator.cuda_source import CudaSource, shorten, span_of
-from translator.definitions import Definitions, expand, last_name
+from translator.definitions import Definitions, expand
 from translator.host_values import (
-    MOST_NESTED,
     Grid,
     HostArray,
     HostStep,
@@ -25,6 +24,7 @@ from translator.host_values import (
     split_path,
 )
 from translator.launch_plan import Question
+from translator.named_sizes import Instance, named_size, resolved_type
 from translator.requirements import Requirement
 from translator.size_text import parse_size
 from translator.sizes import Size, UnreadableSize, name, names_in, number
@@ -34,7 +34,7 @@ from translator.substitution import substitute
 @dataclass(frozen=True)
 class Following:
     """How the parts that need each other go on: statements, expressions, calls in sizes, dimensions of tensors, calls
-    that give structs.
+    that give structs, conditions by which different launches are made.
     """
 
     statement: Callable[[HostCode, Node | None], bool]
@@ -42,6 +42,7 @@ class Following:
     call: Callable[[HostCode, str, Sequence[Node]], Size]
     dimension: Callable[[HostCode, str, int], Size]
     record: Callable[[HostCode, Node], Value | None]
+    way: Callable[[HostCode, Node, Node | None], bool]
 
 
 class HostCode:
@@ -75,7 +76,9 @@ class HostCode:
         self.sizes: dict[tuple[str, int], Size] = {}
         self.numels: dict[str, Size] = {}
         self.loose: frozenset[str] = frozenset()
-        self.nested = 0
+        self.instance: Instance | None = None
+        self.nested = self.named = 0
+        self.lookups: Iterator[int] = count()
         self.returns = ""
         self.returned: Value | None = None
 
@@ -87,18 +90,7 @@ class HostCode:
             raise UnreadableSize(value.reason)
         if value is not None:
             raise UnreadableSize(f"'{text}' is no integer")
-        plain = last_name(text)
-        if self.nested > MOST_NESTED:
-            raise UnreadableSize(f"'{text}' is defined by itself")
-        self.nested += 1
-        try:
-            if plain in self.definitions.constants:
-                return read_size(self.definitions.constants[plain], self.within(self.source.text))
-            if text in self.definitions.macros:
-                return read_text(self.definitions.macros[text], self)
-        finally:
-            self.nested -= 1
-        raise UnreadableSize(f"the source doesn't say what '{shorten(text, 40)}' is")
+        return named_size(text, self)
 
     def run(self, node: Node | None) -> bool:
         """Follow a statement; return whether the function ends with it."""
@@ -211,16 +203,7 @@ class HostCode:
 
     def resolved(self, type_text: str) -> str:
         """Return a type with the names of template parameters and aliases replaced."""
-        for _ in range(4):
-            resolved = re.sub(
-                r"(?<![\w:])[A-Za-z_]\w*",
-                lambda match: self.types.get(match[0], self.definitions.aliases.get(match[0], match[0])),
-                type_text,
-            )
-            if resolved == type_text or len(resolved) > 500:
-                break
-            type_text = resolved
-        return " ".join(type_text.split())
+        return resolved_type(type_text, self)
 
     def ask(self, about: str, message: str, node: Node, answer: str = "") -> None:
         self.questions.append(Question(about, message, span_of(node), answer))

@@ -27,7 +27,7 @@ _POINTER_METHODS = ("data_ptr", "const_data_ptr", "mutable_data_ptr", "data", "g
 def read_value(host: HostCode, node: Node | None) -> Value:
     """Return what an expression gives."""
     if node is None:
-        return Unread("nothing stands here", span_of(host.source.nodes[0]))
+        return Unread("nothing stands here", span_of(host.source.root))
     try:
         found = known_value(host, node)
         return found if found is not None else read_size(node, host)
@@ -61,9 +61,12 @@ def known_value(host: HostCode, node: Node) -> Value | None:
     if kind == "pointer_expression":
         return address_of(host, node)
     if kind == "conditional_expression":
-        chosen = truth(node.child_by_field_name("condition"), host)
-        if chosen is not None:
-            return read_value(host, node.child_by_field_name("consequence" if chosen else "alternative"))
+        condition = node.child_by_field_name("condition")
+        sides = [node.child_by_field_name(side) for side in ("alternative", "consequence")]
+        if all(side is not None and isinstance(known_value(host, side), KernelName) for side in sides):
+            return read_value(host, sides[host.following.way(host, node, condition)])
+        if (chosen := truth(condition, host)) is not None:
+            return read_value(host, sides[chosen])
     if kind == "binary_expression" and node.children[1].type in ("+", "-"):
         left = known_value(host, node.children[0])
         right = known_value(host, node.children[2])

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from translator.c_integers import read_text
-from translator.c_types import DTYPES, ITEM_BYTES, is_integer, is_real
+from translator.c_types import DTYPES, ITEM_BYTES, is_integer, is_real, split_types
 from translator.cuda_source import span_of, walk
 from translator.definitions import Definition, last_name, template_arguments
 from translator.host_expressions import as_grid, read_value
-from translator.host_values import MOST_NESTED, Grid, HostStep, KernelName, Unread
+from translator.host_values import MOST_NESTED, Grid, HostStep, KernelName, Unread, open_grid
 from translator.launch_plan import Question
 from translator.sizes import ONE, ZERO, Size, UnreadableSize
 
@@ -32,6 +32,9 @@ def follow_launch(host: HostCode, node: Node, function: Node, values: Sequence[N
     if isinstance(held, KernelName):
         kernel_text = held.text
         template = tuple(split_arguments(kernel_text))
+    elif isinstance(held, Unread):
+        host.ask(kernel_text, f"which kernel '{kernel_text}' is can't be read: {held.reason}", node)
+        return
     configuration = next(child for child in node.children if child.type == "kernel_call_syntax")
     sizes = [child for child in configuration.named_children if child.type != "comment"]
     add_step(host, node, kernel_text, template, sizes, values)
@@ -92,14 +95,24 @@ def launch_by_call(host: HostCode, node: Node, values: Sequence[Node]) -> None:
 
 def template_text(host: HostCode, argument: str) -> str:
     if is_known_type(host, argument) or is_integer(argument) or is_real(argument):
-        return host.resolved(argument)
+        return with_values(host, host.resolved(argument))
     try:
         size = read_text(argument, host)
     except UnreadableSize:
-        return host.resolved(argument)
+        return with_values(host, host.resolved(argument))
     if argument in ("true", "false"):
         return argument
     return str(size)
+
+
+def with_values(host: HostCode, type_text: str) -> str:
+    """Return a type with numbers for the names that hold one: ``Traits<128>`` for ``Traits<kThreads>``."""
+
+    def value(match: re.Match[str]) -> str:
+        held = host.env.get(match[0])
+        return str(held) if isinstance(held, Size) and held.constant is not None else match[0]
+
+    return re.sub(r"(?<![\w:.])[A-Za-z_]\w*(?!\s*[<:(])", value, type_text)
 
 
 def grid_or_question(host: HostCode, found: Grid | Unread, kernel: Definition, what: str) -> Grid:
@@ -109,7 +122,7 @@ def grid_or_question(host: HostCode, found: Grid | Unread, kernel: Definition, w
         return found
     said = f"how many {'blocks' if what == 'grid' else 'threads a block'} '{kernel.name}' is launched with"
     host.questions.append(Question(what, f"{said}: {found.reason}. Answer {what}", found.span, what))
-    return Grid(ZERO, ZERO, ZERO)
+    return open_grid(what)
 
 
 def launches_within(host: HostCode, node: Node | None) -> bool:
@@ -154,7 +167,7 @@ def parse_grid(text: str, host: HostCode) -> Grid:
 
 def split_arguments(text: str) -> Iterable[str]:
     match = re.search(r"<(.*)>", text, re.DOTALL)
-    return [part.strip() for part in re.split(r",(?![^<>()]*[>)])", match[1])] if match else []
+    return split_types(match[1]) if match else []
 
 
 def is_known_type(host: HostCode, text: str) -> bool:

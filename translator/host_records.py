@@ -146,7 +146,7 @@ def _parameter(host: HostCode, name: str, type_text: str) -> Value:
         return Real(name, "", plain)
     if is_integer(plain):
         return host.axis(name)
-    return Unread(f"'{name}' is a {plain[:40]}, which isn't followed", span_of(host.source.nodes[0]))
+    return Unread(f"'{name}' is a {plain[:40]}, which isn't followed", span_of(host.source.root))
 
 
 def assign_record(host: HostCode, target: str, right: Node) -> bool:
@@ -183,7 +183,7 @@ def set_field(host: HostCode, target: str, value: Value) -> bool:
         if held == path:
             record = record.with_member(held, _named(value, path.rpartition(".")[2]))
         elif not path or (held.startswith(path) and held[len(path)] in ".["):
-            unknown = Unread(f"'{held}' is given a value that isn't followed", span_of(host.source.nodes[0]))
+            unknown = Unread(f"'{held}' is given a value that isn't followed", span_of(host.source.root))
             record = record.with_member(held, members.get(held[len(path) :].lstrip("."), unknown))
     host.env[name] = record
     return True

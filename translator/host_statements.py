@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from translator.c_types import is_integer, is_real, plain_type
+from translator.c_types import ITEM_BYTES, is_integer, is_real, plain_type
 from translator.cuda_source import declared_name, shorten, span_of, walk
 from translator.definitions import Definition, parameter_of
-from translator.host_branches import follow_if, follow_loop, follow_switch
+from translator.host_branches import follow_if, follow_loop, follow_switch, way_of
 from translator.host_calls import call_record, call_size, follow_calls
 from translator.host_code import Following
 from translator.host_expressions import (
@@ -28,6 +28,7 @@ from translator.host_expressions import (
     size_or_reason,
     text_size,
 )
+from translator.host_launches import with_values
 from translator.host_records import (
     assign_record,
     new_record,
@@ -38,6 +39,7 @@ from translator.host_records import (
 from translator.host_tensors import dimension, makes_tensor, new_tensor, new_vector, rename_size
 from translator.host_values import Grid, HostArray, Pointer, Real, Record, Tensor, Unread, Value
 from translator.sizes import Size, UnreadableSize, number
+from translator.struct_types import aliases_of
 
 if TYPE_CHECKING:
     from translator.host_code import HostCode
@@ -112,8 +114,8 @@ def _named(declarator: Node) -> Node | None:
 
 
 def note_alias(host: HostCode, node: Node) -> None:
-    named = node.child_by_field_name("name" if node.type == "alias_declaration" else "declarator")
-    host.types[host.of(named)] = host.resolved(host.of(node.child_by_field_name("type")))
+    for name, type_text in aliases_of(host.of, node).items():
+        host.types[name] = with_values(host, host.resolved(type_text))
 
 
 def note_return(host: HostCode, node: Node) -> None:
@@ -272,7 +274,8 @@ def parameter_value(host: HostCode, text: str, type_text: str, node: Node) -> Va
     if TENSOR_TYPES.search(plain):
         host.arrays.setdefault(text, HostArray(text, ""))
         return Tensor(text)
-    handled = re.search(rf"\b{text}\s*->|\(\s*\*\s*{text}\s*\)", host.source.text) if "*" in resolved and text else None
+    to_struct = "*" in resolved and text and plain not in ITEM_BYTES
+    handled = to_struct and re.search(rf"\b{text}\s*->|\(\s*\*\s*{text}\s*\)", host.source.text)
     if handled and (record := parameter_record(host, text, resolved.replace("*", ""))) is not None:
         return record
     if "*" in resolved or "[" in resolved:
@@ -309,4 +312,4 @@ def _pointed(node: Node) -> Node:
     return node
 
 
-FOLLOWING = Following(run, run_expression, call_size, dimension, call_record)
+FOLLOWING = Following(run, run_expression, call_size, dimension, call_record, way_of)

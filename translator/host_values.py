@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from translator.definitions import Definition
-from translator.sizes import ONE, ZERO, Size
+from translator.sizes import ONE, OPEN_MARK, ZERO, Size, name
 from translator.span import Span
 from translator.substitution import substitute
 
@@ -22,6 +22,11 @@ class Grid:
     x: Size
     y: Size = ONE
     z: Size = ONE
+
+
+def open_grid(what: str) -> Grid:
+    """Return what stands for a launch size (``grid`` or ``block``) that a person is still to be asked for."""
+    return Grid(*(name(f"{OPEN_MARK}{what}.{part}") for part in "xyz"))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,11 @@ from tree_sitter import Node
 from translator.bodies import Bodies, enclosing, read_bodies
 from translator.cuda_source import CudaSource, shorten, span_of
 from translator.patterns import PATTERNS, find_forms
-from translator.primitives import Primitive, load_primitives
+from translator.primitives import EXPRESSION_MATCHES, FORM_MATCHES, WORD_MATCHES, Primitive, load_primitives
 from translator.span import Span
 from translator.structures import find_atomics, find_structures
+
+Match = tuple[Span, Primitive]
 
 __all__ = ["PATTERNS", "Inventory", "Occurrence", "take_inventory"]
 
@@ -35,14 +37,12 @@ ABSORBING = {
 LONGEST_EXPRESSION = 80
 LONGEST_HINT = 48
 
-_NAMES = ("identifier", "type_identifier", "primitive_type", "sized_type_specifier")
-_FORMS = ("call_expression", "field_expression", "qualified_identifier", "binary_expression", "cast_expression",
-          "template_function", "gnu_asm_expression", "preproc_call")  # fmt: skip
 _CALLED = ("identifier", "qualified_identifier", "template_function")
+_NOT_IN_NAME = re.compile(r"<[^<>]*>|\s")
 _NOT_IN_EXPRESSION = str.maketrans("", "", " \t\r\n()")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Occurrence:
     """A primitive at one place: ``text`` is ``source.text[start:end]``; line and column count from 1."""
 
@@ -84,11 +84,11 @@ class Inventory:
 def take_inventory(source: CudaSource) -> Inventory:
     """Find every primitive of the table and every pattern in a source. Comments and strings are never looked at."""
     host = sorted(source.host_functions, key=lambda span: span.start)
-    found: list[tuple[Span, Primitive]] = []
-    for node in source.nodes:
-        if (kind := node.type) in _table().kinds:
-            found.extend(_matches(source, node, kind))
     bodies = read_bodies(source)
+    found: list[Match] = []
+    for kind, matches in _MATCHES.items():
+        found.extend(matches(source, source.nodes_of(kind)))
+    found.extend(_words(source))
     found.extend(_forms(source, bodies))
     found = _without_absorbed([match for match in found if _counts(host, *match)])
     occurrences = [
@@ -103,31 +103,28 @@ def take_inventory(source: CudaSource) -> Inventory:
 
 
 class _Table:
-    """The rows of the table by how they match, in its order."""
+    """The rows of the table by how they match; where several match the same, the first one counts."""
 
     def __init__(self, primitives: tuple[Primitive, ...]) -> None:
-        self.words: dict[str, dict[str, list[Primitive]]] = defaultdict(lambda: defaultdict(list))
+        self.words: dict[str, dict[str, Primitive]] = {match: {} for match in WORD_MATCHES + tuple(FORM_MATCHES)}
+        self.calls: dict[str, list[Primitive]] = defaultdict(list)
         self.expressions: dict[str, list[tuple[re.Pattern[str], Primitive]]] = defaultdict(list)
         for primitive in primitives:
             for word in primitive.words:
-                if primitive.match in ("asm", "expression"):
+                if primitive.match in EXPRESSION_MATCHES:
                     self.expressions[primitive.match].append((re.compile(word, re.DOTALL), primitive))
+                elif primitive.match == "call":
+                    self.calls[word].append(primitive)
                 else:
-                    self.words[primitive.match][word].append(primitive)
-        self.kinds = frozenset((*_NAMES, *_FORMS, *self.words["node"], *self.words["token"]))
-
-    def word(self, match: str, word: str) -> Primitive | None:
-        """Return the first row that matches a word."""
-        rows = self.words[match].get(word)
-        return rows[0] if rows else None
+                    self.words[primitive.match].setdefault(word, primitive)
 
     def call(self, name: str, arguments: int) -> Primitive | None:
         """Return the first row that matches a call: the qualified name before its last part, rows for calls first."""
         for candidate in dict.fromkeys((name, name.rpartition("::")[2])):
-            for primitive in self.words["call"].get(candidate, ()):
+            for primitive in self.calls.get(candidate, ()):
                 if primitive.arguments[0] <= arguments <= primitive.arguments[1]:
                     return primitive
-        return self.word("type", name.rpartition("::")[2])
+        return self.words["type"].get(name.rpartition("::")[2])
 
 
 @cache
@@ -135,86 +132,130 @@ def _table() -> _Table:
     return _Table(load_primitives())
 
 
-def _matches(source: CudaSource, node: Node, kind: str) -> Iterator[tuple[Span, Primitive]]:
-    """Yield what one node of the tree, of one of the table's kinds, says."""
-    table = _table()
-    primitive: Primitive | None = None
-    if kind in _NAMES:
-        if kind == "identifier":
-            text = source.text_of(node)
-            if (primitive := table.word("name", text)) or (primitive := table.word("object", text)):
-                yield span_of(node), primitive
-        elif primitive := table.word("type", " ".join(source.text_of(node).split())):
-            yield span_of(node), primitive
-    elif kind == "call_expression":
-        yield from _call(source, node)
-    elif kind == "field_expression":
+def _calls(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    """Yield calls of functions by name, which launches and calls of an object's member are not."""
+    for node in nodes:
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        launch = any(child.type == "kernel_call_syntax" for child in node.children)
+        if function is None or arguments is None or launch or function.type not in _CALLED:
+            continue
+        start, end = function.start_byte, _last_name(function).end_byte
+        if end - start <= LONGEST_EXPRESSION:
+            name = _NOT_IN_NAME.sub("", source.text[start:end])
+            if primitive := _table().call(name, arguments.named_child_count):
+                yield _until(function, end), primitive
+
+
+def _fields(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    objects, fields = _table().words["object"], _table().words["field"]
+    for node in nodes:
         object_, member = node.children[0], node.children[-1]
-        if object_.type == "identifier" and (primitive := table.word("object", source.text_of(object_))):
+        if object_.type == "identifier" and (primitive := objects.get(source.text_of(object_))):
             yield span_of(node), primitive
-        if member.type == "field_identifier" and (primitive := table.word("field", source.text_of(member))):
+        if member.type == "field_identifier" and (primitive := fields.get(source.text_of(member))):
             yield span_of(member), primitive
-    elif kind == "qualified_identifier":
+
+
+def _scopes(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    for node in nodes:
         scope = node.child_by_field_name("scope")
-        if scope is not None and (primitive := table.word("scope", source.text_of(scope))):
-            yield _until(span_of(node), _last_name(node)), primitive
-    elif kind == "binary_expression":
-        if node.end_byte - node.start_byte <= LONGEST_EXPRESSION:
-            text = source.text_of(node).translate(_NOT_IN_EXPRESSION)
-            for pattern, primitive in table.expressions["expression"]:
-                if pattern.fullmatch(text):
-                    yield span_of(node), primitive
-                    return
-    elif kind in ("cast_expression", "template_function"):
-        yield from _cast(source, node)
-    elif kind == "gnu_asm_expression":
+        if scope is not None and (primitive := _table().words["scope"].get(source.text_of(scope))):
+            yield _until(node, _last_name(node).end_byte), primitive
+
+
+def _operations(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    """Yield operations that are matched as a whole. Most texts come more than once; each is matched once."""
+    seen: dict[str, Primitive | None] = {}
+    for node in nodes:
+        if node.end_byte - node.start_byte > LONGEST_EXPRESSION:
+            continue
+        text = source.text_of(node).translate(_NOT_IN_EXPRESSION)
+        if text not in seen:
+            rows = _table().expressions["expression"]
+            seen[text] = next((primitive for pattern, primitive in rows if pattern.fullmatch(text)), None)
+        if primitive := seen[text]:
+            yield span_of(node), primitive
+
+
+def _casts(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    """Yield casts to a vector pointer: ``(const float4*)x``, the cast without the value."""
+    for node in nodes:
+        target = node.child_by_field_name("type")
+        if target is not None and (primitive := _vector_pointer(source, target)):
+            yield _until(node, target.end_byte + 1), primitive
+
+
+def _named_casts(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    """Yield casts to a vector pointer: ``reinterpret_cast<const float4*>``."""
+    for node in nodes:
+        name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
+        if name is not None and arguments is not None and source.text_of(name).endswith("_cast"):
+            target = next((child for child in arguments.named_children if child.type == "type_descriptor"), None)
+            if target is not None and (primitive := _vector_pointer(source, target)):
+                yield span_of(node), primitive
+
+
+def _vector_pointer(source: CudaSource, target: Node) -> Primitive | None:
+    """Return the row of a cast to a type."""
+    named, declarator = target.child_by_field_name("type"), target.child_by_field_name("declarator")
+    if named is None or declarator is None or declarator.type != "abstract_pointer_declarator":
+        return None
+    return _table().words["cast"].get(source.text_of(named))
+
+
+def _assembly(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    for node in nodes:
         code = node.child_by_field_name("assembly_code")
         text = source.text_of(code) if code is not None else ""
-        for pattern, primitive in table.expressions["asm"]:
-            if pattern.search(text):
-                yield span_of(node), primitive
-                return
-    elif kind == "preproc_call":
-        directive = source.text_of(node).split()
-        if directive[:1] == ["#pragma"] and (primitive := table.word("pragma", "".join(directive[1:2]))):
-            span = span_of(node)
-            yield Span(span.start, span.start + len(source.text_of(node).rstrip()), span.line, span.column), primitive
-    elif primitive := table.word("node", kind) or (None if node.is_named else table.word("token", kind)):
-        yield span_of(node), primitive
+        rows = _table().expressions["asm"]
+        if primitive := next((primitive for pattern, primitive in rows if pattern.search(text)), None):
+            yield span_of(node), primitive
 
 
-def _call(source: CudaSource, node: Node) -> Iterator[tuple[Span, Primitive]]:
-    """Yield a call of a function by name, which a launch and a call of an object's member are not."""
-    function = node.child_by_field_name("function")
-    arguments = node.child_by_field_name("arguments")
-    launch = any(child.type == "kernel_call_syntax" for child in node.children)
-    if function is None or arguments is None or launch or function.type not in _CALLED:
-        return
-    span = _until(span_of(function), _last_name(function))
-    if span.end - span.start <= LONGEST_EXPRESSION:
-        name = re.sub(r"<[^<>]*>|\s", "", source.text[span.start : span.end])
-        if primitive := _table().call(name, arguments.named_child_count):
-            yield span, primitive
+def _pragmas(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    for node in nodes:
+        directive, *words = source.text_of(node).split()
+        if directive == "#pragma" and (primitive := _table().words["pragma"].get("".join(words[:1]))):
+            yield _until(node, node.start_byte + len(source.text_of(node).rstrip())), primitive
 
 
-def _cast(source: CudaSource, node: Node) -> Iterator[tuple[Span, Primitive]]:
-    """Yield a cast to a vector pointer: ``reinterpret_cast<const float4*>`` or ``(const float4*)``."""
-    span = span_of(node)
-    if node.type == "cast_expression":
-        target = node.child_by_field_name("type")
-        if target is not None:
-            span = Span(span.start, target.end_byte + 1, span.line, span.column)
-    else:
-        name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
-        if name is None or arguments is None or not source.text_of(name).endswith("_cast"):
-            return
-        target = next((child for child in arguments.named_children if child.type == "type_descriptor"), None)
-    if target is None or (declarator := target.child_by_field_name("declarator")) is None:
-        return
-    named = target.child_by_field_name("type")
-    primitive = _table().word("cast", source.text_of(named)) if named is not None else None
-    if primitive and declarator.type == "abstract_pointer_declarator":
-        yield span, primitive
+def _identifiers(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    rows = _table().words["object"] | _table().words["name"]
+    for node in nodes:
+        if primitive := rows.get(source.text_of(node)):
+            yield span_of(node), primitive
+
+
+def _types(source: CudaSource, nodes: Sequence[Node]) -> Iterator[Match]:
+    rows = _table().words["type"]
+    for node in nodes:
+        if primitive := rows.get(" ".join(source.text_of(node).split())):
+            yield span_of(node), primitive
+
+
+_MATCHES: Mapping[str, Callable[[CudaSource, Sequence[Node]], Iterator[Match]]] = {
+    "call_expression": _calls,
+    "field_expression": _fields,
+    "qualified_identifier": _scopes,
+    "binary_expression": _operations,
+    "cast_expression": _casts,
+    "template_function": _named_casts,
+    "gnu_asm_expression": _assembly,
+    "preproc_call": _pragmas,
+    "identifier": _identifiers,
+    "type_identifier": _types,
+    "primitive_type": _types,
+    "sized_type_specifier": _types,
+}
+"""What nodes of each kind say. Of two that say the same of one place the first one counts: a call before its name."""
+
+
+def _words(source: CudaSource) -> Iterator[Match]:
+    """Yield keywords, and nodes that say it all by their kind."""
+    for kind, primitive in _table().words["node"].items():
+        yield from ((span_of(node), primitive) for node in source.nodes_of(kind))
+    for word, primitive in _table().words["token"].items():
+        yield from ((span_of(node), primitive) for node in source.nodes_of(word) if not node.is_named)
 
 
 def _last_name(node: Node) -> Node:
@@ -227,16 +268,17 @@ def _last_name(node: Node) -> Node:
     return node
 
 
-def _until(span: Span, last: Node) -> Span:
-    return Span(span.start, max(last.end_byte, span.start), span.line, span.column)
+def _until(node: Node, end: int) -> Span:
+    """Return the span from the start of a node."""
+    return span_of(node)._replace(end=end)
 
 
-def _forms(source: CudaSource, bodies: Bodies) -> Iterator[tuple[Span, Primitive]]:
+def _forms(source: CudaSource, bodies: Bodies) -> Iterator[Match]:
     """Yield declarations, launches and structures, which the parsed source lists already."""
     table = _table()
 
-    def row(match: str, word: str, span: Span) -> Iterator[tuple[Span, Primitive]]:
-        if primitive := table.word(match, word):
+    def row(match: str, word: str, span: Span) -> Iterator[Match]:
+        if primitive := table.words[match].get(word):
             yield span, primitive
 
     for declaration in source.declarations:
@@ -262,9 +304,9 @@ def _counts(host: list[Span], span: Span, primitive: Primitive) -> bool:
     return primitive.category in HOST_CATEGORIES or enclosing(host, span) is None
 
 
-def _without_absorbed(found: list[tuple[Span, Primitive]]) -> list[tuple[Span, Primitive]]:
+def _without_absorbed(found: list[Match]) -> list[Match]:
     """Return the matches in order, once each, without those that are part of a larger one (see `ABSORBING`)."""
-    kept: list[tuple[Span, Primitive]] = []
+    kept: list[Match] = []
     open_until: dict[str, int] = {}
     seen: set[tuple[int, int, str]] = set()
     for span, primitive in sorted(found, key=lambda match: (match[0].start, -match[0].end)):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from translator.c_integers import read_text
-from translator.c_types import cast_target, is_integer, plain_type
+from translator.c_types import cast_target, is_integer, plain_type, split_types
 from translator.definitions import Definition, last_name, parameter_of
 from translator.kernel_accesses import record, visit_inside
 from translator.kernel_code import MOST_CALLS, KernelCode
@@ -78,7 +78,7 @@ def follow_function(code: KernelCode, called: str, values: Sequence[Node]) -> Ke
     declared: dict[str, str] = {}
     types = dict(code.types)
     given = re.search(r"<(.*)>\Z", called)
-    for at, argument in enumerate(re.split(r",(?![^<>()]*[>)])", given[1]) if given else []):
+    for at, argument in enumerate(split_types(given[1]) if given else []):
         if at < len(definition.template):
             if definition.template_types[at]:
                 types[definition.template[at]] = code.resolved(argument)

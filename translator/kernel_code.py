@@ -11,19 +11,20 @@ from itertools import count
 from tree_sitter import Node
 
 from translator.c_facts import Fact
-from translator.c_integers import LONGEST_MACRO, read_size, read_text
+from translator.c_integers import LONGEST_MACRO
 from translator.c_types import ITEM_BYTES, plain_type
 from translator.cuda_source import CudaSource, parse_expression, parse_statements, span_of
-from translator.definitions import Definitions, expand, last_name
+from translator.definitions import Definitions, expand
 from translator.extents import Bounds, variable_bounds
 from translator.kernel_values import Access, Condition, KernelValue
+from translator.named_sizes import MOST_NAMES, Instance, named_size, resolved_type
 from translator.sizes import ONE, ZERO, Size, UnreadableSize, name, number
 from translator.span import Span
 
 _MOST_VISITS = 60_000
 _MOST_DEPTH = 80
 MOST_CALLS = 6
-"""How deep calls and names may refer to each other."""
+"""How deep calls may lead to each other."""
 
 _BUILTIN = re.compile(r"(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])\Z")
 
@@ -46,7 +47,7 @@ class KernelCode:
     ) -> None:  # fmt: skip
         self.source, self.text, self.definitions, self.following = source, source.text, definitions, following
         self.types = dict(types)
-        self.grid, self.block = _known_or_variables("gridDim", grid), _known_or_variables("blockDim", block)
+        self.grid, self.block = grid, block
         self.env: dict[str, KernelValue] = {}
         self.declared: dict[str, str] = {}
         self.items: dict[str, Size | None] = {}
@@ -59,8 +60,10 @@ class KernelCode:
         self.bounds.high.update({f"@{array}": size - ONE for array, size in below.items()})
         self.context: list[str] = []
         self.returned: KernelValue = None
-        self.visits = self.calls = self.depth = self.names = 0
+        self.instance: Instance | None = None
+        self.visits = self.calls = self.depth = self.named = 0
         self.numbers = count(1)
+        self.lookups: Iterator[int] = count()
         self.cut = False
         self.following_now: list[str] = []
         self.expanded_at: Span | None = None
@@ -73,18 +76,7 @@ class KernelCode:
             raise UnreadableSize(f"'{text}' is no integer that is known")
         if text == "warpSize":
             return number(32)
-        plain = last_name(text)
-        if self.names > MOST_CALLS:
-            raise UnreadableSize(f"'{text}' is defined by itself")
-        self.names += 1
-        try:
-            if plain in self.definitions.constants:
-                return read_size(self.definitions.constants[plain], self.within(self.source.text))
-            if text in self.definitions.macros:
-                return read_text(self.definitions.macros[text], self)
-        finally:
-            self.names -= 1
-        raise UnreadableSize(f"'{text}' isn't known")
+        return named_size(text, self)
 
     def condition(self, text: str) -> tuple[list[Fact], list[Fact]] | None:
         """Return the facts of a bool variable, when it is true and when it is false."""
@@ -103,7 +95,7 @@ class KernelCode:
     def expanded(self, node: Node) -> tuple[KernelCode, Node] | None:
         """Return what a call of a macro stands for, and the code that it is to be read in; None for other calls."""
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if function is None or arguments is None or self.names > MOST_CALLS:
+        if function is None or arguments is None or self.named > MOST_NAMES:
             return None
         values = [self.of(child) for child in arguments.named_children if child.type != "comment"]
         text = self.macro(self.of(function).strip(), values)
@@ -113,7 +105,7 @@ class KernelCode:
         if parsed is None:
             return None
         other = self.within(parsed[1])
-        other.names += 1
+        other.named += 1
         other.expanded_at = self.expanded_at or span_of(node)
         return other, parsed[0]
 
@@ -162,11 +154,7 @@ class KernelCode:
 
     def resolved(self, type_text: str) -> str:
         """Return a type with the names of template parameters and aliases replaced."""
-        return re.sub(
-            r"(?<![\w:])[A-Za-z_]\w*",
-            lambda match: self.types.get(match[0], self.definitions.aliases.get(match[0], match[0])),
-            type_text,
-        )
+        return resolved_type(type_text, self)
 
     def of(self, node: Node | None) -> str:
         """Return a node's text."""
@@ -216,8 +204,3 @@ class KernelCode:
     def fresh(self, text: str) -> str:
         """Return the name of a new variable."""
         return f".{text}.{next(self.numbers):04}"
-
-
-def _known_or_variables(what: str, sizes: Sequence[Size]) -> Sequence[Size]:
-    """Return launch sizes, as variables without bounds where they aren't known (0)."""
-    return [name(f".{what}.{part}") if size == ZERO else size for part, size in zip("xyz", sizes, strict=True)]

@@ -13,7 +13,9 @@ from translator.kernel_accesses import record, record_escapes, visit_inside
 from translator.kernel_code import KernelCode
 from translator.kernel_pointers import copy_members, declared_in, member_key, moved, pointer_of, read_value, target_of
 from translator.kernel_values import ArrayPointer, Condition, KernelValue, Use
-from translator.sizes import ONE, Operation, Size, UnreadableSize, maximum, name, number
+from translator.size_order import maximum
+from translator.sizes import ONE, Operation, Size, UnreadableSize, name, number
+from translator.struct_types import aliases_of
 
 _LEAVES = ("return_statement", "continue_statement", "break_statement")
 
@@ -30,6 +32,12 @@ def block_statement(code: KernelCode, node: Node) -> None:
             code.env[text] = env[text]
     if node.parent is None or node.parent.type != "function_definition":
         del code.bounds.facts[held:]
+
+
+def alias(code: KernelCode, node: Node) -> None:
+    """Note what the name of a type means from here on."""
+    for text, type_text in aliases_of(code.of, node).items():
+        code.types[text] = code.resolved(type_text)
 
 
 def if_statement(code: KernelCode, node: Node) -> None:

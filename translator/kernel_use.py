@@ -16,6 +16,7 @@ from translator.kernel_code import KernelCode, KernelFollowing
 from translator.kernel_loops import loop
 from translator.kernel_pointers import size_of_element
 from translator.kernel_statements import (
+    alias,
     assignment,
     binary,
     block_statement,
@@ -44,6 +45,8 @@ _FOLLOWING = KernelFollowing(
         "call_expression": call_statement,
         "return_statement": return_statement,
         "gnu_asm_expression": record_escapes,
+        "alias_declaration": alias,
+        "type_definition": alias,
         "comment": lambda code, node: None,
     },
     call_size,

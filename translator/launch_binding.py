@@ -26,8 +26,11 @@ from translator.launch_plan import (
 )
 from translator.real_numbers import real_value
 from translator.size_text import parse_size
-from translator.sizes import ZERO, Size, UnreadableSize, floordiv, name, names_in, render, renders
+from translator.sizes import OPEN_MARK, ZERO, Size, UnreadableSize, floordiv, is_open, name, names_in, render, renders
 from translator.struct_types import Part, joined
+
+_FROM_ELSEWHERE = re.compile(r"(?!cuda)[A-Za-z]\w*")
+"""A type that a person may have written, and neither CUDA nor a library."""
 
 
 def type_question(text: str, source: CudaSource, where: Definition) -> Question:
@@ -100,10 +103,19 @@ class Binder:
             return SizeArgument("" if size is None else self.shown(size, text, step))
         if is_real(plain):
             return self._scalar(text, plain, value)
-        reason = f" ({value.reason})" if isinstance(value, Unread) else ""
-        said = f"'{step.kernel.name}' takes '{text}' as a {plain or 'type'}, which isn't followed{reason}"
-        self.ask(Question(text, f"{said}: pass pointers, numbers, or a struct of them", step.span))
+        self.ask(Question(text, self._not_followed(step, text, plain, value), step.span))
         return SizeArgument("")
+
+    def _not_followed(self, step: HostStep, text: str, plain: str, value: Value) -> str:
+        """Say why an argument can't be in a plan, and what to do."""
+        if _FROM_ELSEWHERE.fullmatch(plain) and plain not in self.host.definitions.structs:
+            said = f"'{step.kernel.name}' takes '{text}' as a {plain}, which this source doesn't define"
+            return f"{said}: put its definition into the file"
+        if isinstance(value, Unread):
+            said = f"'{step.kernel.name}' can't be given '{text}': {value.reason}"
+        else:
+            said = f"'{step.kernel.name}' takes '{text}' as a {plain or 'type'}, which isn't followed"
+        return f"{said}: pass pointers, numbers, or a struct of them"
 
     def _struct(
         self, step: HostStep, path: str, part: Part, record: Record, values: dict[str, Size],
@@ -164,13 +176,23 @@ class Binder:
             found = given or kernel.template_defaults[at] or self.answers.get(f"value.{text}", "")
             for other, value in values.items():
                 found = re.sub(rf"\b{re.escape(other)}\b", str(value), found)
-            try:
-                values[text] = parse_size({"true": "1", "false": "0"}.get(found, found))
-            except UnreadableSize:
-                said = f"which number {text} of '{kernel.name}' stands for isn't known: answer value.{text}"
-                self.ask(Question(text, said, step.span, f"value.{text}"))
+            if (size := self._number(found)) is not None:
+                values[text] = size
+            else:
+                key = f"value.{found if found in self.host.env else text}"
+                said = f"which number {text} of '{kernel.name}' stands for isn't known: answer {key}"
+                self.ask(Question(text, said, step.span, key))
+                values[text] = name(OPEN_MARK + text)
             texts.append(found or text)
         return types, values, tuple(texts)
+
+    def _number(self, argument: str) -> Size | None:
+        """Return a template argument that is a number, over axes; None when that isn't known."""
+        try:
+            size = parse_size({"true": "1", "false": "0"}.get(argument, argument))
+        except UnreadableSize:
+            return None
+        return size if not isinstance(self.host.env.get(argument), Unread) else None
 
     def _deduced(self, text: str, step: HostStep, pairs: Sequence[tuple[str, str, Value]]) -> str:
         for type_text, _, value in pairs:
@@ -248,6 +270,8 @@ class Binder:
         """Return a size as text; ask when it is none that a plan can hold."""
         if renders(size):
             return render(size, self.host.axes)
+        if is_open(size):
+            return ""  # what it depends on is asked for
         types = sorted({match[1] for text in names_in(size) if (match := re.fullmatch(r"sizeof\((\w+)\)", text))})
         if types:
             self.ask(Question(types[0], f"how large {types[0]} is isn't known: answer type.{types[0]}", step.span,
@@ -259,8 +283,6 @@ class Binder:
         return ""
 
     def triple(self, grid: Grid, what: str, step: HostStep) -> Triple:
-        if grid == Grid(ZERO, ZERO, ZERO):
-            return ("", "", "")
         shown = tuple(self.shown(size, what, step) for size in (grid.x, grid.y, grid.z))
         return (shown[0], shown[1], shown[2])
 

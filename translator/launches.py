@@ -11,7 +11,8 @@
 ``type.NAME``      what a template parameter stands for: ``float``
 ``value.NAME``     an integer of the host or of a template, as a size
 ``scalar.NAME``    a floating-point argument
-``branch.LINE``    ``then`` or ``else``: the way that the ``if`` in that line goes; a ``case``'s label for a ``switch``
+``branch.LINE``    ``then`` or ``else``: the way that the ``if``, ``?:`` or ``BOOL_SWITCH`` in that line goes; for a
+                   ``switch`` the label of a ``case``
 =================  =================================================================================================
 """
 
@@ -27,7 +28,7 @@ from translator.definitions import Definition, Definitions, parameter_of, read_d
 from translator.host_code import HostCode
 from translator.host_launches import parse_grid
 from translator.host_statements import FOLLOWING, enter, run
-from translator.host_values import Grid, HostStep, Null, Record, Value, pointers_in
+from translator.host_values import Grid, HostStep, Null, Record, Value, open_grid, pointers_in
 from translator.launch_binding import Binder, template_value, type_question
 from translator.launch_plan import (
     ArrayArgument,
@@ -195,7 +196,7 @@ def _launch_unseen(
             Question(key, f"no host code launches '{function.name}': answer {key}, {what} it is launched with",
                      function.span, key)
         )  # fmt: skip
-        grids.append(Grid(ZERO, ZERO, ZERO))
+        grids.append(open_grid(key))
     dynamic = any(
         d.extern and d.space == "shared" and function.body.holds(d.span) for d in source.declarations
     )  # fmt: skip
@@ -304,5 +305,5 @@ def _axes(host: HostCode, steps: Iterable[LaunchStep], more: Iterable[str]) -> t
 def _once(questions: Iterable[Question]) -> tuple[Question, ...]:
     kept: dict[tuple[str, str], Question] = {}
     for question in questions:
-        kept.setdefault((question.about, question.answer or question.message), question)
+        kept.setdefault(("", question.answer) if question.answer else (question.about, question.message), question)
     return tuple(kept.values())

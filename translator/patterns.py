@@ -29,6 +29,8 @@ _HALVING = re.compile(r">>=1$|/=2$|=\w+>>1$|=\w+/2$|<<=1$|\*=2$")
 _TOGGLE = re.compile(r"\^=?\(?1\)?$|^\(?1-\w+\)?$|^!\w+$|&1\)?$|%(2|\w*[sS]tages?|\w*STAGES?)\)?$")
 _DOUBLING = re.compile(r"<<=1$|\*=2$|=\w+<<1$|=\w+\*2$|=2\*\w+$")
 _BLOCK = re.compile(r"blockIdx\.[xyz]")
+_FAST_INDEX = re.compile(r"threadIdx\.x(%.*)?")
+_SMALLER = re.compile(r"(?:\w+::)?u?min\(")
 _SIZEOF = re.compile(r"sizeof\((\w+)\)")
 _EXPONENTIAL = re.compile(r"exp|ex2", re.IGNORECASE)
 _MAXIMUM = re.compile(r"max", re.IGNORECASE)
@@ -170,13 +172,12 @@ def _padded_tiles(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
             if _is_padded(bodies.constants.get(last, last), flat=len(declaration.extents) == 1):
                 yield declaration.span
     for body in bodies.bodies:
-        fast = {
-            a.target for a in body.assignments if a.operator == "=" and re.fullmatch(r"threadIdx\.x(%.*)?", a.value)
-        }
-        fast.add("threadIdx.x")
         tiles = {declaration.name for declaration in body.shared if len(declaration.extents) == 2}
-        for store in body.assignments:
-            indices = _indices(source, store) if base_name(source, store.target_node) in tiles else []
+        stores = [a for a in body.assignments if tiles and base_name(source, a.target_node) in tiles]
+        fast = {a.target for a in body.assignments if stores and a.operator == "=" and _FAST_INDEX.fullmatch(a.value)}
+        fast.add("threadIdx.x")
+        for store in stores:
+            indices = _indices(source, store)
             if len(indices) == 2 and indices[0] in fast and indices[1] not in fast:
                 yield store.span
 
@@ -317,12 +318,14 @@ def _split_reductions(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
     """
     for body in bodies.bodies:
         written = [a for a in body.assignments if a.operator == "=" and a.target.isidentifier()]
+        ends = [a for a in written if _SMALLER.match(a.value)]
+        if not ends:
+            continue
         blocks = "|".join([r"blockIdx\.[xyz]", *(re.escape(a.target) for a in written if _BLOCK.fullmatch(a.value))])
         start_of = re.compile(rf"(?:{blocks})\*|\*(?:{blocks})(?!\w)")
         starts = {a.target for a in written if start_of.search(a.value)}
-        for end in written:
-            used = starts & set(re.findall(r"\w+", end.value))
-            if used and re.match(r"(?:\w+::)?u?min\(", end.value):
+        for end in ends:
+            if used := starts & set(re.findall(r"\w+", end.value)):
                 for loop in body.loops:
                     head = squeeze(source.text[loop.span.start : loop.span.start + 200])
                     begin = re.match(rf"for\(([^;]*);[^;]*<{re.escape(end.target)};", head)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from translator.c_integers import Scope, read_size
-from translator.sizes import ONE, ZERO, Operation, Size, UnreadableSize, at_least, number, renders
+from translator.size_order import at_least
+from translator.sizes import ONE, ZERO, Operation, Size, UnreadableSize, number, renders
 
 Requirement = tuple[str, Size, Size]
 """A kind of `LaunchPlan.requires`, what it is about, and the other side."""
@@ -48,7 +49,7 @@ def _single(condition: Node, scope: Scope, holds: bool) -> list[Requirement] | N
         size = read_size(condition, scope)
         if (multiple := _multiple(size)) is not None and not holds:
             return [multiple]
-        if condition.type == "identifier" and renders(size):
+        if condition.type in ("identifier", "field_expression") and renders(size):
             return [("equal", size, number(int(holds)))]
         return None
     operator = condition.children[1].type

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Callable
 
-from translator.sizes import ZERO, Size, UnreadableSize, ceildiv, floordiv, maximum, minimum, modulo, name, number
+from translator.size_order import maximum, minimum
+from translator.sizes import ZERO, Size, UnreadableSize, ceildiv, floordiv, modulo, name, number
 
 _LONGEST_TEXT = 400
 _RUN_TOGETHER = re.compile(r"(?<!\w)\d+[A-Za-z_]")

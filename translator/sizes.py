@@ -14,6 +14,8 @@ from functools import lru_cache, reduce
 from math import gcd
 
 VARIABLE_MARKS = ".@?"
+OPEN_MARK = "#"
+"""Starts the name of a size that a person is still to be asked for."""
 
 _MOST_TERMS = 48
 _MOST_DEPTH = 8
@@ -45,7 +47,7 @@ class Size:
     terms: tuple[tuple[Monomial, int], ...]
 
     def __add__(self, other: Size) -> Size:
-        return _with_whole_parts(_sum([self, other]))
+        return _with_whole_parts(sum_of([self, other]))
 
     def __sub__(self, other: Size) -> Size:
         return self + other * number(-1)
@@ -121,46 +123,18 @@ def modulo(a: Size, b: Size) -> Size:
         atom = rest.terms[0][0][0]
         if isinstance(atom, Operation) and atom.kind == "%" and atom.operands[1] == b:
             return rest
-    return rest if rest == ZERO else _operation("%", rest, b)
-
-
-def minimum(*sizes: Size) -> Size:
-    """Return the smallest of sizes, as one of them where it can be told which."""
-    return _extreme("min", sizes)
-
-
-def maximum(*sizes: Size) -> Size:
-    """Return the largest of sizes, as one of them where it can be told which."""
-    return _extreme("max", sizes)
+    return rest if rest == ZERO else operation("%", rest, b)
 
 
 def nonzero(size: Size) -> Size:
     """Return 1 where ``size`` isn't 0, else 0."""
-    return number(int(size.constant != 0)) if size.constant is not None else _operation("nonzero", size)
-
-
-def at_least(a: Size, b: Size) -> bool:
-    """Whether ``a >= b`` whatever the names stand for, as far as signs of terms tell."""
-    terms = _sum([a, b * number(-1)])
-    for _ in range(4):  # each round takes one operation out
-        lower = _bounded_below(terms)
-        if lower is None or lower == terms:
-            break
-        terms = lower
-    shifted = ZERO
-    for monomial, factor in terms.terms:
-        grown = number(factor)
-        for atom in monomial:
-            positive = isinstance(atom, str) and atom[0] not in VARIABLE_MARKS
-            grown = grown * (_one(atom) + ONE if positive else _one(atom))
-        shifted = shifted + grown
-    return all(factor >= 0 for _, factor in shifted.terms)
+    return number(int(size.constant != 0)) if size.constant is not None else operation("nonzero", size)
 
 
 def coefficient(size: Size, atom: Atom) -> Size:
     """Return what ``atom`` is multiplied by, counting one power of it a term."""
     return _collect(
-        (_without(monomial, atom), factor) for monomial, factor in size.terms if atom in monomial
+        (without_atom(monomial, atom), factor) for monomial, factor in size.terms if atom in monomial
     )  # fmt: skip
 
 
@@ -173,6 +147,11 @@ def names_in(size: Size) -> frozenset[str]:
         else:
             found.update(*map(names_in, atom.operands))
     return frozenset(found)
+
+
+def is_open(size: Size) -> bool:
+    """Whether a size depends on one that a person is still to be asked for."""
+    return any(text.startswith(OPEN_MARK) for text in names_in(size))
 
 
 def renders(size: Size) -> bool:
@@ -248,11 +227,13 @@ def _key(atom: Atom) -> tuple[int, str]:
     return (0, atom) if isinstance(atom, str) else (1, repr(atom))
 
 
-def _one(atom: Atom) -> Size:
+def of_atom(atom: Atom) -> Size:
+    """Return a name or an operation as a size."""
     return Size((((atom,), 1),))
 
 
-def _without(monomial: Monomial, atom: Atom) -> Monomial:
+def without_atom(monomial: Monomial, atom: Atom) -> Monomial:
+    """Return a product without one factor that it has."""
     at = monomial.index(atom)
     return monomial[:at] + monomial[at + 1 :]
 
@@ -269,7 +250,8 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Size:
     return Size(tuple(sorted(kept, key=lambda term: (len(term[0]), [_key(atom) for atom in term[0]]))))
 
 
-def _sum(sizes: Sequence[Size]) -> Size:
+def sum_of(sizes: Sequence[Size]) -> Size:
+    """Return the sum of sizes, term by term."""
     return _collect(term for size in sizes for term in size.terms)
 
 
@@ -279,21 +261,22 @@ def _with_whole_parts(size: Size) -> Size:
         if len(monomial) == 1 and isinstance(monomial[0], Operation) and monomial[0].kind == "nonzero":
             rest = monomial[0].operands[0]
             inner = next(iter(rest.atoms), "")
-            if isinstance(inner, Operation) and inner.kind == "%" and rest == _one(inner):
-                whole = _operation("//", *inner.operands)
+            if isinstance(inner, Operation) and inner.kind == "%" and rest == of_atom(inner):
+                whole = operation("//", *inner.operands)
                 if coefficient(size, next(iter(whole.atoms))) == number(factor):
-                    taken = _sum([whole, _one(monomial[0])])
-                    return _sum([size, taken * number(-factor), ceildiv(*inner.operands) * number(factor)])
+                    taken = sum_of([whole, of_atom(monomial[0])])
+                    return sum_of([size, taken * number(-factor), ceildiv(*inner.operands) * number(factor)])
     return size
 
 
-def _operation(kind: str, *operands: Size) -> Size:
+def operation(kind: str, *operands: Size) -> Size:
+    """Return an operation on sizes as a size; raise `UnreadableSize` when it is nested too deeply."""
     depth = 1 + max(
         (atom.depth for operand in operands for atom in operand.atoms if isinstance(atom, Operation)), default=0
     )
     if depth > _MOST_DEPTH:
         raise UnreadableSize("this size is nested too deeply")
-    return _one(Operation(kind, operands, depth))
+    return of_atom(Operation(kind, operands, depth))
 
 
 def whole_terms(a: Size, b: Size) -> tuple[Size, Size]:
@@ -310,7 +293,7 @@ def whole_terms(a: Size, b: Size) -> tuple[Size, Size]:
     for monomial, times in a.terms:
         left: Monomial | None = monomial
         for atom in divisor:
-            left = _without(left, atom) if left is not None and atom in left else None
+            left = without_atom(left, atom) if left is not None and atom in left else None
         whole = times // factor if left is not None else 0
         if left is not None and (times % factor == 0 or (not monomial and not divisor)):
             quotient.append((left, whole))
@@ -327,7 +310,7 @@ def _common_factor(a: Size, b: Size) -> Size | None:
         first, times = b.terms[-1]
         left: Monomial | None = monomial
         for atom in first:
-            left = _without(left, atom) if left is not None and atom in left else None
+            left = without_atom(left, atom) if left is not None and atom in left else None
         if left is not None and factor % times == 0:
             candidate = Size(((left, factor // times),))
             if candidate * b == a:
@@ -363,66 +346,9 @@ def _divide(kind: str, a: Size, b: Size) -> Size:
         atom = rest.terms[0][0][0]
         if isinstance(atom, Operation) and atom.kind == kind:
             return quotient + _divide(kind, atom.operands[0], atom.operands[1] * b)
-    return quotient + _operation(kind, rest, b)
+    return quotient + operation(kind, rest, b)
 
 
 def _holds_terms(a: Size, b: Size) -> bool:
     held = dict(a.terms)
     return all(held.get(monomial) == factor for monomial, factor in b.terms if monomial)
-
-
-def _extreme(kind: str, sizes: Sequence[Size]) -> Size:
-    flat: list[Size] = []
-    for size in sizes:
-        atom = size.terms[0][0][0] if len(size.terms) == 1 and len(size.terms[0][0]) == 1 else None
-        if isinstance(atom, Operation) and atom.kind == kind and size.terms[0][1] == 1:
-            flat.extend(atom.operands)
-        else:
-            flat.append(size)
-    kept: list[Size] = []
-    for size in dict.fromkeys(flat):
-        if any(_beats(kind, other, size) for other in kept):
-            continue
-        kept = [other for other in kept if not _beats(kind, size, other)]
-        kept.append(size)
-    kept.sort(key=lambda size: size.constant is not None)  # min(blocks, 65535), as people write it
-    return kept[0] if len(kept) == 1 else _operation(kind, *kept)
-
-
-def _beats(kind: str, a: Size, b: Size) -> bool:
-    return at_least(b, a) if kind == "min" else at_least(a, b)
-
-
-def _bounded_below(size: Size) -> Size | None:
-    """Return a size that is at most this one, with one operation less, None when there is no operation."""
-    for monomial, factor in size.terms:
-        for atom in monomial:
-            if not isinstance(atom, Operation):
-                continue
-            others = Size(((_without(monomial, atom), 1),))
-            bound = _bound(atom, factor)
-            if bound is None:
-                return None
-            return _sum([size, Size(((monomial, -factor),)), bound * others])
-    return None
-
-
-def _bound(atom: Operation, factor: int) -> Size | None:
-    """Return something that is at most ``factor * atom``."""
-    first = atom.operands[0]
-    if atom.kind in ("ceildiv", "//"):
-        divisor = atom.operands[1].constant
-        if divisor is None or divisor <= 0 or factor % divisor:
-            return ZERO if factor > 0 else None
-        times = number(factor // divisor)
-        slack = number(divisor - 1)
-        if factor > 0:
-            return times * (first if atom.kind == "ceildiv" else first - slack)
-        return times * (first + slack if atom.kind == "ceildiv" else first)
-    if atom.kind == "%":
-        return ZERO if factor > 0 else number(factor) * (atom.operands[1] - ONE)
-    if atom.kind == "max" and factor > 0:
-        return number(factor) * first
-    if atom.kind == "min" and factor < 0:
-        return number(factor) * first
-    return None

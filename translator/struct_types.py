@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
+from translator.c_types import split_types
 from translator.cuda_source import CudaSource, declared_name
 
 MOST_MEMBERS = 256
@@ -37,13 +38,19 @@ class Member:
 class Struct:
     """A struct: its template parameters, its base classes as members without a name, then its own members.
 
-    ``made``: it has a constructor, so that braces needn't fill the members in order.
+    ``defaults`` are those of template parameters, as written. ``made``: it has a constructor, so that braces needn't
+    fill the members in order. ``constants`` have a value for all objects of the struct, ``aliases`` are the types that
+    it names. ``special`` are the specialisations of its template, by their name without blanks: ``Traits<float>``.
     """
 
     name: str
     template: tuple[str, ...]
     members: tuple[Member, ...]
     made: bool
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Node] = field(default_factory=dict, repr=False)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    special: Mapping[str, Struct] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,34 +77,82 @@ def joined(path: str, name: str) -> str:
 def read_structs(source: CudaSource) -> dict[str, Struct]:
     """Return the structs and classes that a source defines, by name."""
     found: dict[str, Struct] = {}
-    for node in source.nodes:
-        body = node.child_by_field_name("body") if node.type in _KINDS else None
-        named = node.child_by_field_name("name") if node.type in _KINDS else None
+    special: dict[str, dict[str, Struct]] = {}
+    for node in source.nodes_of(*_KINDS):
+        body, named = node.child_by_field_name("body"), node.child_by_field_name("name")
         if body is None:
             continue
-        text = source.text_of(named) if named is not None else _alias(source, node)
-        if not re.fullmatch(r"\w+", text):
+        text = "".join((source.text_of(named) if named is not None else _alias(source, node)).split())
+        primary = text.partition("<")[0]
+        if not re.fullmatch(r"\w+", primary):
             continue
-        outer = node.parent
-        parameters = outer.child_by_field_name("parameters") if outer and outer.type == "template_declaration" else None
-        template = tuple(
-            re.split(r"\s*=", source.text_of(child))[0].split()[-1]
-            for child in (parameters.named_children if parameters is not None else ())
-            if child.type != "comment"
-        )
-        bases = [child for child in node.children if child.type == "base_class_clause"]
-        members = [Member("", source.text_of(child)) for clause in bases for child in clause.named_children
-                   if child.type != "access_specifier"]  # fmt: skip
-        for child in body.named_children:
-            if child.type == "field_declaration":
-                members += _members(source, child)
-        made = any(
-            re.search(rf"(?<![\w~]){text}\s*\(", source.text_of(child).partition("{")[0])
-            for child in body.named_children
-            if child.type in ("function_definition", "declaration") and "default" not in source.text_of(child)
-        )
-        found.setdefault(text, Struct(text, template, tuple(members), made))
+        struct = _struct(source, node, body, text)
+        if primary != text:
+            special.setdefault(primary, {})[text] = struct
+        else:
+            found.setdefault(text, struct)
+    return {name: replace(struct, special=special.get(name, {})) for name, struct in found.items()}
+
+
+def _struct(source: CudaSource, node: Node, body: Node, name: str) -> Struct:
+    outer = node.parent
+    parameters = outer.child_by_field_name("parameters") if outer and outer.type == "template_declaration" else None
+    written = [
+        [part.strip() for part in source.text_of(child).partition("=")[::2]]
+        for child in (parameters.named_children if parameters is not None else ())
+        if child.type != "comment"
+    ]
+    template = tuple(text.split()[-1] for text, _ in written)
+    defaults = {text: default for text, (_, default) in zip(template, written, strict=True) if default}
+    bases = [child for child in node.children if child.type == "base_class_clause"]
+    members = [Member("", source.text_of(child)) for clause in bases for child in clause.named_children
+               if child.type != "access_specifier"]  # fmt: skip
+    constants: dict[str, Node] = {}
+    aliases: dict[str, str] = {}
+    for child in body.named_children:
+        if child.type == "field_declaration":
+            members += _members(source, child)
+            constants |= constants_of(source, child)
+        elif child.type in ("alias_declaration", "type_definition"):
+            aliases |= aliases_of(source.text_of, child)
+    plain = name.partition("<")[0]
+    made = any(
+        re.search(rf"(?<![\w~]){plain}\s*\(", source.text_of(child).partition("{")[0])
+        for child in body.named_children
+        if child.type in ("function_definition", "declaration") and "default" not in source.text_of(child)
+    )
+    return Struct(name, template, tuple(members), made, defaults, constants, aliases)
+
+
+def constants_of(source: CudaSource, declaration: Node) -> dict[str, Node]:
+    """Return the names that a declaration gives a constant value, with that."""
+    words = {
+        source.text_of(child)
+        for child in declaration.children
+        if child.type in ("type_qualifier", "storage_class_specifier")
+    }
+    if not words & {"const", "constexpr"}:
+        return {}
+    found: dict[str, Node] = {}
+    last: Node | None = None
+    for at, child in enumerate(declaration.children):
+        role, value = declaration.field_name_for_child(at), None
+        if role == "declarator":
+            last = child.child_by_field_name("declarator") if child.type == "init_declarator" else child
+            value = child.child_by_field_name("value") if child.type == "init_declarator" else None
+        elif role == "default_value":  # that of a member
+            value = child
+        name = declared_name(last) if last is not None and value is not None else None
+        if name is not None and value is not None:
+            found[source.text_of(name)] = value
     return found
+
+
+def aliases_of(text_of: Callable[[Node], str], node: Node) -> dict[str, str]:
+    """Return the name that a ``using`` or ``typedef`` gives, with the type that it stands for."""
+    name = node.child_by_field_name("name" if node.type == "alias_declaration" else "declarator")
+    target = node.child_by_field_name("type")
+    return {text_of(name): " ".join(text_of(target).split())} if name is not None and target is not None else {}
 
 
 def open_type(type_text: str, structs: Mapping[str, Struct], aliases: Mapping[str, str], extent: Extent) -> Part | None:
@@ -117,8 +172,7 @@ def _open(
         return Part(type_text)
     if depth > 6:
         return None
-    given = [part.strip() for part in re.split(r",(?![^<>]*>)", match[2])] if match[2] else []
-    types = dict(zip(struct.template, given, strict=False))
+    types = dict(zip(struct.template, split_types(match[2] or ""), strict=False))
     parts: list[tuple[str, Part]] = []
     for member in struct.members:
         text = re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda m: types.get(m[0], m[0]), member.type)

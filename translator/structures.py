@@ -174,8 +174,8 @@ def _ragged_blocks(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
 
 def _program_constants(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
     """A constexpr outside of functions: at program scope or in a struct."""
-    for node in source.nodes:
-        if node.type == "type_qualifier" and source.text_of(node) == "constexpr" and (declaration := node.parent):
+    for node in source.nodes_of("type_qualifier"):
+        if source.text_of(node) == "constexpr" and (declaration := node.parent):
             around = declaration.parent.type if declaration.parent else ""
             if declaration.type in ("declaration", "field_declaration") and around in (
                 "translation_unit", "declaration_list", "field_declaration_list", "preproc_ifdef", "preproc_if",
@@ -187,8 +187,8 @@ def _local_arrays(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
     """An array that a function of the device declares for each thread."""
     functions = [body.function.body for body in bodies.bodies]
     shared = {declaration.span.start for declaration in source.declarations}
-    for node in source.nodes:
-        if node.type != "array_declarator" or node.parent is None or node.parent.type == node.type:
+    for node in source.nodes_of("array_declarator"):
+        if node.parent is None or node.parent.type == node.type:
             continue
         declaration: Node | None = node.parent
         while declaration is not None and declaration.type == "init_declarator":
@@ -210,11 +210,10 @@ def _divergent_shuffles(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
 
 def _spin_locks(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
     """A loop that goes on until an atomic has turned 0 into 1."""
-    for node in source.nodes:
-        if node.type in ("while_statement", "do_statement"):
-            condition = node.child_by_field_name("condition")
-            if condition is not None and _TAKES_LOCK.search(squeeze(source.text_of(condition))):
-                yield span_of(condition)
+    for node in source.nodes_of("while_statement", "do_statement"):
+        condition = node.child_by_field_name("condition")
+        if condition is not None and _TAKES_LOCK.search(squeeze(source.text_of(condition))):
+            yield span_of(condition)
 
 
 def _last_blocks(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
@@ -234,7 +233,7 @@ def _recursions(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
         # A name with two underscores is an overload of one of CUDA's own.
         if names[body.function.name] == 1 and not body.function.template and not body.function.name.startswith("__")
     }
-    left = on_loops({name: {call.name for call in body.calls} & set(single) for name, body in single.items()})
+    left = on_loops({name: {call.name for call in body.calls} & single.keys() for name, body in single.items()})
     for name in single:
         if name in left:
             yield next(call.span for call in single[name].calls if call.name in left)
@@ -261,8 +260,8 @@ def _indices_in_functions(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
 def _member_functions(source: CudaSource, bodies: Bodies) -> Iterator[Span]:
     """A device function that stands in a struct: its name."""
     structs: list[Span] = []
-    for node in source.nodes:
-        if node.type == "field_declaration_list" and (not structs or node.start_byte >= structs[-1].end):
+    for node in source.nodes_of("field_declaration_list"):
+        if not structs or node.start_byte >= structs[-1].end:
             structs.append(span_of(node))
     for body in _device_functions(bodies):
         if enclosing(structs, body.function.span) is not None:

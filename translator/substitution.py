@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from translator.sizes import (
-    ZERO,
-    Atom,
-    Size,
-    ceildiv,
-    floordiv,
-    maximum,
-    minimum,
-    modulo,
-    nonzero,
-    number,
-    product,
-)
+from translator.size_order import maximum, minimum
+from translator.sizes import ZERO, Atom, Size, ceildiv, floordiv, modulo, nonzero, number, product
 
 
 def substitute(size: Size, values: Mapping[str, Size]) -> Size:

@@ -1,4 +1,4 @@
-"""The dialog that makes a problem of a CUDA file: which one, then what it doesn't say, one question at a time."""
+"""The dialog that makes a problem of a CUDA file: which one, then what it doesn't say, all at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label, Static
@@ -31,7 +31,6 @@ class NewProblemDialog(ModalScreen[Path | None]):
         super().__init__()
         self._profile = profile
         self._answers: dict[str, str] = {}
-        self._reading: Reading | None = None
         self._busy = False
 
     def compose(self) -> ComposeResult:
@@ -40,9 +39,7 @@ class NewProblemDialog(ModalScreen[Path | None]):
             yield from _field("File", "source", "such as kernels/softmax.cu")
             yield from _field("Kernel", "kernel", "may stay empty: the first that is launched")
             yield from _field("Folder", "folder", "what to write; may stay empty: named after the file")
-            yield Static("", id="question", markup=False)
-            yield Static("", id="evidence", markup=False)
-            yield from _field("Answer", "answer", "")
+            yield VerticalScroll(id="questions", can_focus=False)
             yield Static("", id="said", markup=False)
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Go on (Enter)", variant="primary", id="go", compact=True)
@@ -51,7 +48,6 @@ class NewProblemDialog(ModalScreen[Path | None]):
 
     def on_mount(self) -> None:
         """Start in the file's name."""
-        self._show_question(False)
         self.query_one("#source").focus()
 
     @on(Button.Pressed, "#cancel")
@@ -65,8 +61,7 @@ class NewProblemDialog(ModalScreen[Path | None]):
     def _begin_anew(self) -> None:
         """Forget what was answered: another file or kernel asks for other things."""
         self._answers.clear()
-        self._reading = None
-        self._show_question(False)
+        self.query_one("#questions").remove_children()
 
     @on(Input.Submitted)
     @on(Button.Pressed, "#go")
@@ -78,13 +73,12 @@ class NewProblemDialog(ModalScreen[Path | None]):
             self._say("Name the file.", "$text-warning")
             self.query_one("#source").focus()
             return
-        answers = dict(self._answers)
-        if self._reading is not None and self._reading.questions:
-            question = self._reading.questions[0]
-            if not self._text("answer"):
-                self._say("Give an answer, or press Esc.", "$text-warning")
-                return
-            answers[question.answer] = self._text("answer")
+        asked = list(self.query(OpenQuestion))
+        if missing := [question for question in asked if not question.answer]:
+            self._say(f"{len(missing)} to answer.", "$text-warning")
+            missing[0].query_one(Input).focus()
+            return
+        answers = self._answers | {question.key: question.answer for question in asked}
         self._busy = True
         self._say("Reading…", "$text-accent")
         folder = Path(self._text("folder") or Path(source).stem).expanduser()
@@ -115,38 +109,52 @@ class NewProblemDialog(ModalScreen[Path | None]):
             return
         tell(self.dismiss, folder.resolve())
 
-    def _ask(self, reading: Reading, answers: dict[str, str]) -> None:
-        """Show the first thing that is open, with the line of the source that it is about."""
+    async def _ask(self, reading: Reading, answers: dict[str, str]) -> None:
+        """Show all that is open, unless there is something that no answer helps with."""
         self._busy = False
-        self._reading, self._answers = reading, answers
-        question = reading.questions[0]
-        if not question.answer:
-            self._reading = None
-            self._refuse(f"{reading.evidence(question)}: {question.message}")
+        if fixed := next((question for question in reading.questions if not question.answer), None):
+            self._refuse(f"{reading.evidence(fixed)}: {fixed.message}")
             return
-        self._show_question(True)
-        count = len(reading.questions)
-        said = f"{one_line(question.message)} ({count} open)" if count > 1 else one_line(question.message)
-        self.query_one("#question", Static).update(Content.assemble((said, "bold $text-warning")))
-        self.query_one("#evidence", Static).update(Content(one_line(reading.evidence(question))))
-        answer = self.query_one("#answer", Input)
-        answer.value, answer.placeholder = "", one_line(question.answer)
-        answer.focus()
-        self._say("", "")
+        self._answers = answers
+        asked, seen = [], ""
+        for question in reading.questions:
+            evidence = reading.evidence(question)
+            asked.append(OpenQuestion(question.answer, question.message, evidence if evidence != seen else ""))
+            seen = evidence
+        shown = self.query_one("#questions")
+        await shown.remove_children()
+        await shown.mount_all(asked)
+        asked[0].query_one(Input).focus()
+        self._say(f"{len(asked)} to answer.", "$text-warning")
 
     def _refuse(self, said: str) -> None:
         self._busy = False
         self._say(one_line(said), "$text-error")
-
-    def _show_question(self, shown: bool) -> None:
-        for name in ("question", "evidence", "answer-field"):
-            self.query_one(f"#{name}").display = shown
 
     def _text(self, name: str) -> str:
         return self.query_one(f"#{name}", Input).value.strip()
 
     def _say(self, text: str, style: str) -> None:
         self.query_one("#said", Static).update(Content.assemble((one_line(text), style)) if text else Content(""))
+
+
+class OpenQuestion(Vertical):
+    """Something that the source doesn't say, the line that it is about ("" for the one before), and an answer to it."""
+
+    def __init__(self, key: str, message: str, evidence: str) -> None:
+        super().__init__()
+        self.key, self._message, self._evidence = key, message, evidence
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.assemble((one_line(self._message), "bold $text-warning")))
+        if self._evidence:
+            yield Static(Content(one_line(self._evidence)), classes="evidence")
+        yield Input(placeholder=one_line(self.key), compact=True)
+
+    @property
+    def answer(self) -> str:
+        """What was answered, "" for nothing."""
+        return self.query_one(Input).value.strip()
 
 
 def _field(label: str, name: str, placeholder: str) -> ComposeResult:

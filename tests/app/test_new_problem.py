@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from ksearch_tui.app import KsearchApp
 from ksearch_tui.screens.explorer import ExplorerScreen
-from ksearch_tui.screens.new_problem import NewProblemDialog
+from ksearch_tui.screens.new_problem import NewProblemDialog, OpenQuestion
 from ksearch_tui.screens.start import StartScreen
 from ksearch_tui.start_at import AtStart
 from search.problems.definition import load_problem
@@ -40,10 +40,13 @@ async def open_dialog(pilot, until) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, NewProblemDialog))
 
 
-async def answer(pilot, until, question: str, value: str) -> None:
-    await until(pilot, lambda: question in text(pilot, "question"), seconds=30)
-    pilot.app.screen.query_one("#answer", Input).value = value
-    await pilot.press("enter")
+async def answer(pilot, until, **values: str) -> None:
+    """Answer the questions by their keys, in their order, each with Enter."""
+    await until(pilot, lambda: len(pilot.app.screen.query(OpenQuestion)) == len(values), seconds=30)
+    for question in pilot.app.screen.query(OpenQuestion):
+        assert pilot.app.focused is question.query_one(Input)
+        question.query_one(Input).value = values[question.key]
+        await pilot.press("enter")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)], ids=["80x24", "160x50"])
@@ -55,10 +58,12 @@ async def test_what_a_file_leaves_open_is_asked_and_the_search_begins(run, until
         screen.query_one("#source", Input).value = str(source)
         screen.query_one("#folder", Input).value = str(tmp_path / "mine")
         await pilot.press("enter")
-        await until(pilot, lambda: "answer grid" in text(pilot, "question"), seconds=30)
-        assert text(pilot, "evidence") == "twice.cu:1: __global__ void twice(const float* x, float* y, int n) {"
-        await answer(pilot, until, "answer grid", "ceildiv(n, 64)")
-        await answer(pilot, until, "answer block", "64")
+        await until(pilot, lambda: "2 to answer" in text(pilot, "said"), seconds=30)
+        asked = [str(line.content) for line in screen.query("#questions Static")]
+        assert asked[0].endswith("answer grid, how many blocks it is launched with")
+        assert asked[1] == "twice.cu:1: __global__ void twice(const float* x, float* y, int n) {"
+        assert asked[2].endswith("answer block, how many threads a block it is launched with")
+        await answer(pilot, until, grid="ceildiv(n, 64)", block="64")
         await until(pilot, lambda: isinstance(pilot.app.screen, ExplorerScreen), seconds=60)
         await settle(pilot)
         assert pilot.app.screen.config.problem == str((tmp_path / "mine").resolve())
@@ -74,9 +79,9 @@ async def test_a_wrong_answer_is_said_and_the_question_stays(run, until, source,
         await open_dialog(pilot, until)
         pilot.app.screen.query_one("#source", Input).value = str(source)
         await pilot.press("enter")
-        await answer(pilot, until, "answer grid", "n **")
+        await answer(pilot, until, grid="n **", block="64")
         await until(pilot, lambda: "an answer can't be used" in text(pilot, "said"), seconds=30)
-        assert "answer grid" in text(pilot, "question")
+        assert [question.answer for question in pilot.app.screen.query(OpenQuestion)] == ["n **", "64"]
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
 

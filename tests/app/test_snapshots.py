@@ -157,10 +157,10 @@ def test_new_problem_with_a_question(snap_compare, run, until, monkeypatch, tmp_
         await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewProblemDialog))
+        await pilot.press(*"twice.cu", "enter")
+        await until(pilot, lambda: len(pilot.app.screen.query("#questions Input")) == 2, seconds=30)
         for field in pilot.app.screen.query(Input):
             field.cursor_blink = False
-        await pilot.press(*"twice.cu", "enter")
-        await until(pilot, lambda: pilot.app.screen.query_one("#answer-field").display, seconds=30)
         await pilot.press(*"ceildiv(n, 32)")
 
     app = KsearchApp(AtStart(), open_engine=run.open_engine)

@@ -213,6 +213,15 @@ def test_a_diagnostic_has_a_number_for_its_reason(text, code, line, column):
     assert (diagnostic.code, diagnostic.span.line, diagnostic.span.column) == (code, line, column)
 
 
+def test_nodes_of_several_kinds_come_in_the_order_of_the_text_outer_ones_first():
+    parsed = source("void f() { while (a) do { for (;;) g(); } while (b); for (;;) h(); }\n")
+    loops = parsed.nodes_of("for_statement", "do_statement", "while_statement", "goto_statement")
+    assert [node.type for node in loops] == ["while_statement", "do_statement", "for_statement", "for_statement"]
+    sums = source("int x = a + b + c;\n").nodes_of("identifier", "binary_expression")
+    assert [node.text for node in sums] == [b"x", b"a + b + c", b"a + b", b"a", b"b", b"c"]
+    assert parsed.nodes_of("goto_statement") == ()
+
+
 def test_one_branch_of_a_conditional_that_splits_a_kernel_is_read_and_no_line_moves():
     text = (
         "#if 0\n__global__ void k(int a) {\n#else\n__global__ void k(int a, int b) {\n#endif\n"

@@ -83,3 +83,16 @@ def test_a_source_that_nests_deeply_or_is_large_is_read_all_the_same():
 def test_macros_that_are_defined_anew_keep_both_definitions():
     text = "#define N 1\n__device__ int a() { return N; }\n#undef N\n#define N 2\n__global__ void k(int* x) { *x = N; }"
     assert set(lines(text)) == {1, 3, 4, 5}
+
+
+def test_operators_of_the_device_and_traits_that_the_host_gives_stay():
+    text = """\
+template <int n_, typename T_> struct Traits { using T = T_; static constexpr int n = n_, bytes = sizeof(T); };
+__device__ inline float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
+inline float2 operator-(float2 a, float2 b) { return a; }
+template <typename Tr> __global__ void k(float2* x) { x[0] = x[1] + x[Tr::n]; }
+void run(float2* x) { k<Traits<4, float>><<<1, 1>>>(x); }
+"""
+    kept = device_text(parse_cuda(text, "x.cu"))
+    assert "struct Traits" in kept and "operator+" in kept
+    assert "operator-" not in kept and "run" not in kept

@@ -149,7 +149,7 @@ REFERENCES = sorted(PROBLEMS.glob("*/cuda/*.cu"))
 def test_every_cuda_word_of_the_built_in_references_has_its_row(path):
     taken = take_inventory(parse_cuda(path.read_text(), str(path)))
     assert taken.source.diagnostics == ()
-    names = (node for node in taken.source.nodes if node.type in ("identifier", "type_identifier"))
+    names = taken.source.nodes_of("identifier", "type_identifier")
     spoken = {taken.source.text_of(name) for name in names}
     cuda = {
         word for word in spoken if word.startswith(("__", "atomic", "threadIdx", "blockIdx", "blockDim", "gridDim"))

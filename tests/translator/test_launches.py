@@ -4,37 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.translator.launch_texts import SCALE, array, host, kernel, plan
 from translator.cuda_source import parse_cuda
-from translator.launch_plan import ArrayArgument, LaunchPlan, Role, ScalarArgument, SizeArgument
-from translator.launches import answered_plan, launch_from_text, read_launches
-from translator.mistakes import CudaInputError
-
-SCALE = """\
-__global__ void scale(const float* x, float* y, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = 2.0f * x[i];
-}
-"""
-
-
-def plan(text: str, kernel: str | None = None, **answers: str) -> LaunchPlan:
-    return answered_plan(parse_cuda(text, "k.cu"), kernel, {key.replace("__", "."): a for key, a in answers.items()})
-
-
-def host(body: str, parameters: str = "const float* x, float* y, int n") -> str:
-    return f"{SCALE}void run({parameters}) {{ {body} }}\n"
-
-
-def array(found: LaunchPlan, name: str):
-    return next(array for array in found.arrays if array.name == name)
-
-
-def kernel(body: str, parameters: str, launch: str, host_parameters: str = "") -> str:
-    names = ", ".join(part.split()[-1].strip("*& ") for part in parameters.split(","))
-    return (
-        f"__global__ void k({parameters}) {{ {body} }}\n"
-        f"void run({host_parameters or parameters}) {{ k<<<{launch}>>>({names}); }}\n"
-    )
+from translator.launch_plan import ArrayArgument, Role, ScalarArgument, SizeArgument
+from translator.launches import read_launches
 
 
 @pytest.mark.parametrize(
@@ -284,17 +257,6 @@ def test_a_guard_bounds_the_elements_used_as_indices():
     assert (array(found, "ids").below, array(found, "y").extent) == ("vocab", "vocab")
 
 
-def test_what_nothing_bounds_is_asked_and_the_answer_settles_it():
-    text = kernel("y[threadIdx.x] = table[ids[threadIdx.x] * d];",
-                  "const int* ids, const float* table, float* y, int d", "1, 32")  # fmt: skip
-    assert {question.answer for question in plan(text).questions} == {"below.ids", "extent.table"}
-    found = plan(text, below__ids="vocab")
-    assert found.questions == ()
-    assert (array(found, "table").extent, found.axes) == ("d * vocab - d + 1", ("d", "vocab"))
-    found = plan(text, extent__table="rows * d", below__ids="rows")
-    assert array(found, "table").extent == "d * rows"
-
-
 @pytest.mark.parametrize(
     ("check", "requires"),
     [
@@ -363,14 +325,6 @@ void run(const float* x, float* y, int n) {
     found = plan(text, "scale")
     assert [step.kernel for step in found.steps] == ["scale"]
     assert found.requires == (("least", "n", "1025"),)
-
-
-def test_a_choice_that_no_size_decides_is_asked():
-    text = host("if (is_aligned(x)) scale<<<n, 64>>>(x, y, n); else scale<<<n, 32>>>(x, y, n);")
-    found = plan(text)
-    assert found.questions[0].answer == "branch.5"
-    assert found.steps[0].block[0] == "32"
-    assert plan(text, branch__5="then").steps[0].block[0] == "64"
 
 
 def test_a_pytorch_extension_is_read():
@@ -456,52 +410,6 @@ void run(const float* x, float* y, int n) {
     assert (step.kernel, step.grid[0], step.arguments[2]) == ("scale", "ceildiv(n, 64)", SizeArgument("n"))
 
 
-def test_a_kernel_that_nothing_launches_is_asked_for_and_answered():
-    questions = plan(SCALE).questions
-    assert [question.answer for question in questions] == ["grid", "block"]
-    assert "no host code launches 'scale'" in questions[0].message
-    found = answered_plan(parse_cuda(SCALE, "k.cu"), "scale", launch_from_text("grid=ceildiv(n, 256) block=256"))
-    assert found.questions == ()
-    assert (found.steps[0].grid, found.axes) == (("ceildiv(n, 256)", "1", "1"), ("n",))
-    assert [(a.extent, a.role) for a in found.arrays] == [("n", Role.INPUT), ("n", Role.OUTPUT)]
-
-
-def test_a_line_of_answers_is_taken_apart():
-    line = 'grid=ceildiv(n, 256),heads block=64 shared=4 * n extent.x = "n * d" below.idx=vocab'
-    assert launch_from_text(line) == {
-        "grid": "ceildiv(n, 256),heads", "block": "64", "shared": "4 * n", "extent.x": "n * d", "below.idx": "vocab"
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("line", ["grid", "grid=", "frid=3", "grid=3 oops"])
-def test_a_line_that_is_no_answer_is_refused(line):
-    with pytest.raises(CudaInputError, match=r"write key=value|is no answer|can't be used"):
-        answered_plan(parse_cuda(SCALE, "k.cu"), None, launch_from_text(line))
-
-
-def test_sizes_that_only_the_gpu_knows_are_asked_for():
-    text = host(
-        "int sms; cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0); scale<<<sms * 2, 64>>>(x, y, n);"
-    )
-    (question,) = plan(text).questions
-    assert (question.answer, question.span.line) == ("grid", 5)
-    assert "cudaDeviceGetAttribute" in question.message
-    assert plan(text, value__sms="40").steps[0].grid[0] == "80"
-
-
-def test_a_type_that_the_source_leaves_open_is_asked_for():
-    text = """\
-template <typename T> __global__ void k(T* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = T(0); }
-template <typename T> void run(T* y, int n) { k<T><<<1, 64, 64 * sizeof(T)>>>(y, n); }
-"""
-    assert {question.answer for question in plan(text).questions} == {"type.T"}
-    found = plan(text, type__T="half")
-    assert found.questions == ()
-    assert (found.steps[0].template, found.steps[0].shared, found.arrays[0].dtype) == (("half",), "128", "float16")
-    instantiated = text + "template void run<double>(double*, int);\n"
-    assert plan(instantiated).steps[0].template == ("double",)
-
-
 def test_a_plan_of_the_first_kernel_names_its_host_function():
     assert read_launches(parse_cuda(host("scale<<<n, 1>>>(x, y, n);"), "k.cu")).function == "run"
 
@@ -523,10 +431,3 @@ def test_a_pointer_that_leaves_what_is_followed_has_no_extent_from_indices(body)
     assert array(found, "x").extent == ""
     assert array(found, "x").role in (Role.INOUT, Role.OUTPUT)
     assert "extent.x" in {question.answer for question in found.questions}
-
-
-def test_an_answer_about_what_is_not_there_is_refused():
-    with pytest.raises(
-        CudaInputError, match=r"'extent.z' answers nothing, there is no 'z' in the plan; there are x, y"
-    ):
-        plan(host("scale<<<n, 64>>>(x, y, n);"), extent__z="n")

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(not FILES, reason="the sources aren't fetched: r
 def error_bytes(source: CudaSource) -> int:
     """Return how many bytes are in ERROR nodes, each counted once."""
     total = end = 0
-    for node in source.nodes:
-        if node.type == "ERROR" and node.start_byte >= end:
+    for node in source.nodes_of("ERROR"):
+        if node.start_byte >= end:
             end = node.end_byte
             total += node.end_byte - node.start_byte
     return total
@@ -40,6 +40,17 @@ def test_the_inventory_covers_every_source_with_a_kernel(record_property):
             inventory = take_inventory(source)
             record_property(path.name, f"coverage {inventory.coverage:.0%} of {len(inventory.occurrences)}")
             assert 0.5 < inventory.coverage <= 1
+
+
+def test_every_launch_says_how_many_threads_a_block_has():
+    """They stand in structs of traits, whose arguments come through templates and switches over conditions."""
+    blocks = {}
+    for path in FILES:
+        source = parse_cuda(path.read_text(encoding="utf-8"), path.name)
+        for kernel in {function.name for function in source.kernels}:
+            blocks[kernel] = {step.block for step in read_launches(source, kernel).steps}
+    assert len(blocks) >= 7
+    assert {tuple(found) for found in blocks.values()} <= {(("64", "1", "1"),), (("128", "1", "1"),)}
 
 
 def test_a_plan_of_each_source_asks_for_what_it_cannot_tell():

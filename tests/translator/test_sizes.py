@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.kernels.expressions import evaluate
+from translator.size_order import at_least, maximum, minimum
 from translator.size_text import parse_size
-from translator.sizes import UnreadableSize, at_least, maximum, minimum, name, number, render
+from translator.sizes import UnreadableSize, name, number, render
 
 SMALL = st.recursive(
     st.sampled_from(["n", "m", "k"]) | st.integers(0, 9).map(str),
