@@ -33,7 +33,7 @@ def problem_text(
             *(line for tensor in problem.inputs for line in _tensor("inputs", tensor)),
             *(line for tensor in problem.outputs for line in _tensor("outputs", tensor)),
             "",
-            "# Two float32 evaluations that add up in different orders are this near to each other.",
+            "# Two evaluations of the same arithmetic that add up in different orders are this near to each other.",
             "[tolerance]",
             *(f"{dtype} = {{ atol = {t.atol!r}, rtol = {t.rtol!r} }}" for dtype, t in problem.tolerance.items()),
             *(f"# {comment(note)}" for note in notes),

@@ -34,9 +34,8 @@ class Reading:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What to answer next: how the kernel is launched, if that is open, because much else follows from it."""
-        launch = tuple(q for q in self.plan.questions if q.answer in ("grid", "block"))
-        return launch or self.plan.questions
+        """What is open; what follows from an open launch size isn't among it."""
+        return self.plan.questions
 
     def evidence(self, question: Question) -> str:
         """Return the line of the source that a question is about, as ``FILE:LINE: TEXT``."""
@@ -54,6 +53,8 @@ def read_cuda(path: Path, kernel: str | None, answers: Mapping[str, str]) -> Rea
         content = path.read_bytes()
     except FileNotFoundError:
         raise CudaInputError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise CudaInputError(f"{path} is a folder; give a CUDA file") from None
     except OSError as error:
         raise CudaInputError(f"{path}: {error.strerror}") from error
     source = parse_cuda(decode_cuda(content, str(path)), str(path))

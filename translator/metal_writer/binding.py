@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -18,7 +19,8 @@ from translator.metal_writer.names import renamed, reserved_words
 from translator.metal_writer.passes import Pass
 from translator.metal_writer.program import Routine, Variable
 from translator.metal_writer.refused import Refused
-from translator.metal_writer.types import DTYPES, SCALARS, canonical, vector_parts
+from translator.metal_writer.struct_members import struct_of
+from translator.metal_writer.types import DTYPES, SCALARS, canonical, spelled, vector_parts
 
 SHARED_BYTES = "shared_bytes"
 
@@ -73,9 +75,9 @@ def bind_parameters(shared: Pass, step: LaunchStep, kernel: Routine, given: dict
 def _assigned(shared: Pass, kernel: Routine) -> set[str]:
     reader = shared.readers[kernel]
     found = set()
-    for node in shared.program.source.nodes:
-        if node.type in ("assignment_expression", "update_expression") and node.start_byte >= kernel.body.start_byte \
-                and node.end_byte <= kernel.body.end_byte and node.named_children:  # fmt: skip
+    for node in shared.program.source.nodes_of("assignment_expression", "update_expression"):
+        inside = kernel.body.start_byte <= node.start_byte and node.end_byte <= kernel.body.end_byte
+        if inside and node.named_children:
             variable = reader.variable(node.named_children[0]) if node.named_children[0].type == "identifier" else None
             if variable is not None and variable.home == "parameter":
                 found.add(variable.name)
@@ -129,9 +131,12 @@ def _bind_cast(
     shared: Pass, binding: Binding, parameter: Variable, argument: ArrayArgument, kind: str, taken: set[str]
 ) -> None:
     """A parameter such as ``float4*`` is a pointer into an array of floats."""
-    if argument.offset not in ("", "0") or argument.array in shared.flags or not vector_parts(kind):
+    known = vector_parts(kind) or struct_of(shared.program, kind) is not None
+    if argument.offset not in ("", "0") or argument.array in shared.flags or not known:
         raise Refused(parameter.node, f"'{parameter.name}' points to '{kind}' and is given another type",
                       "cast the pointer within the kernel")  # fmt: skip
+    if (struct := struct_of(shared.program, kind)) is not None:
+        shared.used[struct.name] = None
     use = shared.arrays[argument.array]
     own = renamed(parameter.name, taken)
     taken |= {own, f"{own}_out"}
@@ -196,9 +201,10 @@ def _bind_template(shared: Pass, binding: Binding, kernel: Routine, given: dict[
             kind = canonical(value)
             if kind in DTYPES:
                 binding.template.append((name, DTYPES[kind]))
-            elif vector_parts(kind) or kind in shared.program.items:
-                binding.before.append(f"using {name} = {kind};")
-                shared.used[kind] = None
+            elif vector_parts(kind) or kind in shared.program.items or struct_of(shared.program, kind) is not None:
+                spelling = re.sub(r"\w+", lambda match: spelled(match[0]), kind)
+                binding.before.append(f"using {name} = {spelling};")
+                shared.used[kind.partition("<")[0].strip()] = None
             else:
                 raise Refused(parameter, f"the template argument '{value}' is not known", "use a built-in type")
             continue
@@ -214,6 +220,6 @@ def _bind_template(shared: Pass, binding: Binding, kernel: Routine, given: dict[
             binding.before.append(f"constexpr {kind} {name} = {value};")
         elif kind in shared.program.items:
             shared.used[kind] = None
-            binding.before.append(f"constexpr {kind} {name} = {value};")
+            binding.before.append(f"constexpr {kind} {name} = {f'{kind}({value})' if number is not None else value};")
         else:
             binding.template.append((name, value))

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from translator.metal_writer import atomics, declarations, lanes
+from translator.metal_writer import atomics, declarations, elements, lanes
 from translator.metal_writer.emits import Emit, emits
 from translator.metal_writer.expressions import CASTS, SHUFFLES, call_arguments, plain_name
 from translator.metal_writer.flow import called
 from translator.metal_writer.groups import group_call, size_of_group
+from translator.metal_writer.lines import is_primary, unmark
+from translator.metal_writer.literals import limit_type
+from translator.metal_writer.names import KEYWORDS, renamed, template_name
 from translator.metal_writer.passes import DROPPED
 from translator.metal_writer.program import Routine
 from translator.metal_writer.refused import Refused
+from translator.metal_writer.struct_members import methods, struct_of
 from translator.metal_writer.types import SCALARS, bytes_of, canonical, common, vector_parts
 
 if TYPE_CHECKING:
@@ -25,6 +29,10 @@ _IDIOM_CALLS = {
     "erff": ("error_function", 1), "erf": ("error_function", 1), "log1pf": ("log_one_plus", 1),
     "log1p": ("log_one_plus", 1), "expm1f": ("exp_minus_one", 1), "expm1": ("exp_minus_one", 1),
 }  # fmt: skip
+_WORD_CALLS = {
+    "__byte_perm": "byte_permute", "__funnelshift_l": "funnel_shift_left", "__funnelshift_r": "funnel_shift_right",
+}  # fmt: skip
+_ROUNDED_OPERATIONS = {"__fadd_rn": "+", "__fsub_rn": "-", "__fmul_rn": "*"}
 _ROUNDED = {"rn": "rint(%s)", "rz": "%s", "ru": "ceil(%s)", "rd": "floor(%s)"}
 _ADVICE = {
     "malloc": "use an array of fixed size", "free": "use an array of fixed size",
@@ -44,6 +52,14 @@ def call(renderer: Renderer, node: Node) -> str:
         raise Refused(node, "a kernel is launched from within a kernel", "launch it from the host")
     if function.type in ("primitive_type", "sized_type_specifier"):
         return renderer.joined(node)
+    if (cast := renderer.reader.cast_type(function)) is not None:
+        return _plain_cast(renderer, node, function, cast)
+    functor = renderer.reader.functor(function)
+    if functor is not None and "operator()" in methods(renderer.program, functor):
+        renderer.shared.used[functor.name] = None
+        return renderer.render(function) + renderer.joined(arguments_of(node))
+    if limit_type(renderer.text(function)) is not None:
+        return renderer.leaf(node, re.sub(r"^\w+::(?=numeric)", "", renderer.text(function)) + "()")
     name = plain_name(renderer.program, function)
     if name in CASTS and function.type == "template_function" and arguments:
         return _cast(renderer, node, function, arguments[0])
@@ -64,7 +80,15 @@ def call(renderer: Renderer, node: Node) -> str:
             return text
     if (emit := emits().calls.get(name)) is not None:
         return emitted(renderer, node, emit, arguments)
-    if name in renderer.program.items or canonical(name) in SCALARS or vector_parts(canonical(name)):
+    if name in renderer.methods:
+        return renderer.leaf(function, renamed(name, KEYWORDS)) + renderer.joined(node, begin=function.end_byte)
+    if function.type == "template_function" and struct_of(renderer.program, name) is not None:
+        renderer.shared.used[name] = None
+        given = function.child_by_field_name("arguments")
+        kind = name + (renderer.render(given) if given is not None else "")
+        return renderer.leaf(function, kind) + renderer.joined(node, begin=function.end_byte)
+    named = name in renderer.program.items or name in renderer.routine.aliases
+    if named or canonical(name) in SCALARS or vector_parts(canonical(name)):
         kind = declarations.type_name(renderer, function)
         return renderer.leaf(function, kind) + renderer.joined(node, begin=function.end_byte)
     for parameter in renderer.routine.template:
@@ -101,26 +125,28 @@ def emitted(renderer: Renderer, node: Node, emit: Emit, arguments: list[Node]) -
         if wanted:
             text = renderer.as_type(arguments[argument], wanted)
             converted = renderer.reader.type_of(arguments[argument]).name != wanted
-            out += text if sign == "$" or converted or _primary(arguments[argument]) else f"({text})"
+            out += text if sign == "$" or converted or is_primary(arguments[argument], text) else f"({text})"
         else:
             out += renderer.render(arguments[argument]) if sign == "$" else renderer.parenthesised(arguments[argument])
         at = end
     text = renderer.leaf(node, out + emit.text[at:])
-    return text[:-1].replace("(", "", 1) if _bare(node) and _wrapped(emit.text) else text
-
-
-def _primary(node: Node) -> bool:
-    return node.type in ("identifier", "number_literal", "call_expression", "parenthesized_expression",
-                         "subscript_expression", "field_expression")  # fmt: skip
+    within = node.parent.type if node.parent is not None else ""
+    if within in ("field_expression", "subscript_expression") and not is_primary(node, text):
+        return f"({text})"
+    return text[:-1].replace("(", "", 1) if _bare(renderer, node) and _wrapped(emit.text) else text
 
 
 def _wrapped(text: str) -> bool:
     return text.startswith("(") and text.endswith(")")
 
 
-def _bare(node: Node) -> bool:
-    """Whether nothing binds tighter around an expression: it is a whole value or argument."""
+def _bare(renderer: Renderer, node: Node) -> bool:
+    """Whether nothing binds tighter around an expression: it is a whole value, or argument of a function."""
     above = node.parent
+    if above is not None and above.type == "argument_list" and above.parent is not None:
+        function = above.parent.child_by_field_name("function")
+        if function is None or renderer.text(function) in renderer.program.macros:
+            return False
     return above is not None and above.type in (
         "init_declarator", "argument_list", "return_statement", "initializer_list", "assignment_expression"
     )  # fmt: skip
@@ -142,35 +168,43 @@ def _cast(renderer: Renderer, node: Node, function: Node, argument: Node) -> str
     return f"{renderer.leaf(function, 'static_cast')}<{spelled}>({renderer.render(argument)})"
 
 
+def _plain_cast(renderer: Renderer, node: Node, function: Node, cast: str) -> str:
+    """Return a cast such as ``(T)(x)``."""
+    if any(renderer.reader.type_of(argument).points for argument in call_arguments(node)):
+        raise Refused(node, f"'{renderer.text(node)[:40]}' makes a pointer something else", "keep it a pointer")
+    kind = declarations.type_name(renderer, function.named_children[0])
+    return renderer.leaf(function, f"({kind})") + renderer.joined(arguments_of(node))
+
+
 def _method(renderer: Renderer, node: Node, function: Node) -> str:
     of, member = function.named_children[0], function.child_by_field_name("field")
-    item = renderer.program.items.get(renderer.reader.type_of(of).name)
+    item = struct_of(renderer.program, renderer.reader.type_of(of).name)
     name = renderer.text(member) if member is not None else ""
-    if item is not None and item.kind == "struct":
+    if item is not None and member is not None:
         if renderer.reader.lvalue_origins(of) - {o for o in renderer.reader.lvalue_origins(of) if o[0] == "thread"}:
             raise Refused(node, f"'{name}' is called on a '{item.name}' that is not local", "copy it to a local first")
         renderer.shared.used[item.name] = None
-        return renderer.joined(node)
+        for argument in call_arguments(node):
+            if elements.lies_elsewhere(renderer, argument):
+                renderer.replacements[argument.id] = lambda each: elements.copied(renderer, each)
+        sign = renderer.leaf(member, function.children[1].type + renamed(name, KEYWORDS))
+        return renderer.render(of) + sign + renderer.joined(arguments_of(node))
     raise Refused(node, f"'{renderer.text(function)[:40]}' is not known", "write it without the object")
 
 
 def _scoped(renderer: Renderer, node: Node, function: Node, arguments: list[Node]) -> str | None:
     """Return a call of a struct's static function; None for functions of the source's own namespaces and std."""
     scope, name = function.child_by_field_name("scope"), function.child_by_field_name("name")
-    base = (
-        renderer.text(scope.named_children[0] if scope.type == "template_type" else scope) if scope is not None else ""
-    )
-    item = renderer.program.items.get(base)
+    base = renderer.text(scope) if scope is not None else ""
     if scope is None or name is None or base in ("std", "cuda") or base in renderer.program.namespaces:
         return None
-    if item is None or item.kind != "struct":
+    if struct_of(renderer.program, renderer.reader.described(scope).name) is None:
         raise Refused(node, f"'{renderer.text(function)[:40]}' is not known", "write out what it does")
     if any(renderer.reader.type_of(argument).points for argument in arguments):
         raise Refused(node, f"'{renderer.text(function)[:40]}' is given a pointer", "write it as a __device__ function")
-    renderer.shared.used[base] = None
-    given = scope.child_by_field_name("arguments") if scope.type == "template_type" else None
-    kind = base + (renderer.render(given) if given is not None else "")
-    return renderer.leaf(function, f"{kind}::{renderer.text(name)}") + renderer.joined(arguments_of(node))
+    kind = declarations.type_name(renderer, scope)
+    method = renamed(renderer.text(name), KEYWORDS)
+    return renderer.leaf(function, f"{kind}::{method}") + renderer.joined(arguments_of(node))
 
 
 def _own(renderer: Renderer, node: Node, function: Node, routines: list[Routine]) -> str:
@@ -189,14 +223,48 @@ def _own(renderer: Renderer, node: Node, function: Node, routines: list[Routine]
     name = renderer.leaf(function, done[0].name)
     if function.type == "template_function" and (given := function.child_by_field_name("arguments")) is not None:
         name += renderer.render(given)
+    elif done[0].explicit:
+        name += f"<{', '.join(_deduced(renderer, node, routines[0]))}>"
     passed = [each for each in call_arguments(node) if size_of_group(renderer, each) is None]
-    if len(passed) < len(call_arguments(node)):  # groups are no objects here
-        inner = "(" + ", ".join(renderer.render(each) for each in passed)
+    defaults = _defaults(renderer, node, routines[0])
+    more = {argument.id: done[0].halves[at] for at, argument in enumerate(call_arguments(node)) if at in done[0].halves}
+    if len(passed) < len(call_arguments(node)) or more or defaults:  # groups are no objects here
+        texts = [renderer.in_mode(renderer.render, each, *mode) for each in passed
+                 for mode in [(False, False), *more.get(each.id, [])]]  # fmt: skip
+        texts += defaults
+        inner = "(" + ", ".join(texts)
     else:
         inner = renderer.joined(arguments, end=arguments.end_byte - 1)
     listed = ", ".join(extra)
-    between = ", " if listed and passed else ""
+    between = ", " if listed and (passed or defaults) else ""
     return f"{name}{inner}{between}{listed})"
+
+
+def _defaults(renderer: Renderer, node: Node, routine: Routine) -> list[str]:
+    """Return what a call leaves to the defaults of a function's parameters."""
+    texts = []
+    for parameter in routine.parameters[len(call_arguments(node)) :]:
+        value = parameter.declaration.child_by_field_name("default_value")
+        if value is None:
+            raise Refused(node, f"'{routine.name}' is given too few arguments", "give it all of them")
+        texts.append(renderer.leaf(node, unmark(renderer.render(value))))
+    return texts
+
+
+def _deduced(renderer: Renderer, node: Node, routine: Routine) -> list[str]:
+    """Return the template arguments that C++ deduces from those of a call."""
+    found = []
+    for parameter in routine.template:
+        name = template_name(renderer.text(parameter))
+        given = (argument for own, argument in zip(routine.parameters, call_arguments(node), strict=False)
+                 if own.type.name == name)  # fmt: skip
+        kind = next((kind for argument in given if (kind := renderer.reader.type_of(argument).name)), "")
+        if not kind and "=" in renderer.text(parameter):
+            break  # the rest have defaults
+        if not kind:
+            raise Refused(node, f"what '{name}' of '{routine.name}' is can't be told", "give the template arguments")
+        found.append(kind)
+    return found
 
 
 def _special(renderer: Renderer, node: Node, name: str, arguments: list[Node]) -> str | None:
@@ -219,21 +287,29 @@ def _special(renderer: Renderer, node: Node, name: str, arguments: list[Node]) -
         renderer.shared.idioms.add(f"saturating_{match[1]}")
         value = _ROUNDED[match[2]] % renderer.as_type(arguments[0], "float")
         return renderer.leaf(node, f"saturating_{match[1]}({value})")
+    if name in _WORD_CALLS and len(arguments) == 3:
+        renderer.shared.idioms.add(_WORD_CALLS[name])
+        words = ", ".join(renderer.as_type(argument, "uint") for argument in arguments)
+        return renderer.leaf(node, f"{_WORD_CALLS[name]}({words})")
     if name == "__ffs" and len(arguments) == 1:
         return _find_first(renderer, node, arguments[0])
     if name in ("sincosf", "__sincosf", "sincos") and len(arguments) == 3:
         return _sincos(renderer, node, arguments)
     if name == "__pipeline_memcpy_async" and len(arguments) >= 3:
         return _copy(renderer, node, arguments)
+    if name == "memcpy" and len(arguments) == 3:
+        return _copy_bytes(renderer, node, arguments)
     if name == "__dp4a":
         renderer.shared.idioms.add("dot_bytes")
         return renderer.leaf(node, "dot_bytes") + renderer.joined(arguments_of(node))
     if name in ("__mul24", "__umul24"):
-        return renderer.leaf(node, f"mul24({renderer.render(arguments[0])}, {renderer.render(arguments[1])})")
-    if name == "__fmul_rn" and len(arguments) == 2:
-        return f"({renderer.parenthesised(arguments[0])} * {renderer.parenthesised(arguments[1])})"
-    if name == "__fadd_rn" and len(arguments) == 2:
-        return f"({renderer.parenthesised(arguments[0])} + {renderer.parenthesised(arguments[1])})"
+        kind, idiom = ("int", "multiply_24") if name == "__mul24" else ("uint", "multiply_24_unsigned")
+        renderer.shared.idioms.add(idiom)
+        factors = ", ".join(renderer.as_type(argument, kind) for argument in arguments[:2])
+        return renderer.leaf(node, f"{idiom}({factors})")
+    if name in _ROUNDED_OPERATIONS and len(arguments) == 2:
+        sign = _ROUNDED_OPERATIONS[name]
+        return f"({renderer.parenthesised(arguments[0])} {sign} {renderer.parenthesised(arguments[1])})"
     return None
 
 
@@ -244,10 +320,22 @@ def arguments_of(node: Node) -> Node:
     return arguments
 
 
+def _copy_bytes(renderer: Renderer, node: Node, arguments: list[Node]) -> str:
+    """Return a copy of the bytes of one variable into another."""
+    renderer.shared.idioms.add("copy_bytes")
+    texts = []
+    for argument, const in ((arguments[0], ""), (arguments[1], "const ")):
+        space = renderer.space(renderer.reader.origins_of(argument), argument)
+        if space != "thread":
+            raise Refused(node, f"a 'memcpy' in {space} memory", "copy the elements by assignments")
+        texts.append(f"({const}thread uchar*){renderer.parenthesised(argument)}")
+    return renderer.leaf(node, f"copy_bytes({', '.join(texts)}, {renderer.render(arguments[2])})")
+
+
 def _find_first(renderer: Renderer, node: Node, argument: Node) -> str:
     """CUDA counts from 1 and gives 0 for 0, where ctz gives 32."""
     value = renderer.as_type(argument, "uint")
-    if not _primary(argument):
+    if not is_primary(argument, value):
         return renderer.leaf(node, f"int((ctz({value}) + 1) % 33)")
     return renderer.leaf(node, f"({value} ? int(ctz({value})) + 1 : 0)")
 

@@ -36,15 +36,16 @@ def writes(kinds: frozenset[str]) -> bool:
 def name_versions(plan: LaunchPlan, uses: list[Uses]) -> dict[str, Versions]:
     """Return the names of each array before the first launch."""
     versions = {}
+    taken = {array.name for array in plan.arrays}
     for array in plan.arrays:
         name = renamed(array.name, reserved_words(()))
         count = sum(writes(use.get(array.name, frozenset())) for use in uses)
         comes_in = array.role in (Role.INPUT, Role.INOUT)
-        last = f"{name}_out" if comes_in else name
+        last = renamed(f"{name}_out", taken) if comes_in else name
         versions[array.name] = Versions(
             array,
             name if comes_in else "",
-            [f"{name}_{i}" for i in range(1, count)] + [last] * bool(count),
+            [renamed(f"{name}_{i}", taken) for i in range(1, count)] + [last] * bool(count),
             0.0 if array.zeroed else None,
         )
     return versions

@@ -28,7 +28,7 @@ def copy_functions(program: Program, readers: dict[Routine, Expressions], order:
         if len(groups) < 2:
             continue
         for spaces, calls in list(groups.items())[1:]:
-            copy = read_function(program, routine.node, routine.outer, routine.body, False)
+            copy = read_function(program, routine.node, routine.outer)
             copy.copy_of = next(space for space in spaces if space)
             readers[copy] = Expressions(program, copy, {}, readers[routine].globals)
             order.insert(order.index(routine) + 1, copy)

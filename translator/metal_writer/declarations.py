@@ -13,6 +13,7 @@ from translator.metal_writer.lines import unmark
 from translator.metal_writer.passes import DROPPED
 from translator.metal_writer.program import TYPES, Item, Origin, Program, Variable
 from translator.metal_writer.refused import Refused
+from translator.metal_writer.struct_members import methods, struct_of
 from translator.metal_writer.types import SCALARS, canonical, spelled, vector_parts
 
 if TYPE_CHECKING:
@@ -37,9 +38,21 @@ def type_name(renderer: Renderer, node: Node) -> str:
         raise Refused(node, "'double' has no counterpart", _REFUSED_TYPES["double"][1])
     if re.fullmatch(r"(float|u?int|u?short|u?char|u?long)3", name) and name != "uint3":
         raise Refused(node, f"'{name}' takes 16 bytes in Metal and 12 in CUDA", "use three scalars")
-    for parameter in renderer.routine.template:
+    for parameter in (*renderer.routine.template, *renderer.template):
         if text in renderer.text(parameter).split():
             return text
+    if text in renderer.routine.aliases:
+        return text
+    if node.type in ("dependent_type", "qualified_identifier") and renderer.reader.described(node).name != name:
+        inner = node.named_children[0] if node.type == "dependent_type" else node
+        scope, last = inner.child_by_field_name("scope"), inner.child_by_field_name("name")
+        if scope is not None and last is not None:
+            before = "typename " if node.type == "dependent_type" else ""
+            return f"{before}{type_name(renderer, scope)}::{renderer.text(last)}"
+    if node.type == "template_type" and struct_of(renderer.program, text) is not None:
+        base, given = node.named_children[0], node.child_by_field_name("arguments")
+        renderer.shared.used[renderer.text(base)] = None
+        return renderer.text(base) + (unmark(renderer.render(given)) if given is not None else "")
     if text in renderer.program.items:
         item = renderer.program.items[text]
         if item.kind in ("struct", "enum", "alias"):
@@ -54,7 +67,7 @@ def is_table(program: Program, item: Item) -> bool:
     """Whether a variable of the device is constant and filled where it is declared."""
     words = {program.text(child) for child in item.node.children}
     filled = any(child.type == "init_declarator" for child in item.node.children)
-    return "__constant__" in words and filled
+    return bool(words & {"__constant__", "const", "constexpr"}) and filled
 
 
 def specifiers(renderer: Renderer, node: Node) -> tuple[list[str], bool, str]:
@@ -197,7 +210,7 @@ def _one_pointing(renderer: Renderer, node: Node, declarator: Node, variable: Va
     if variable.type.name == "auto":
         return f"auto {name} = {_value(renderer, variable)}"
     place = "device" if space == "input" else space
-    kind = flag_type(unmark(words[-1])) if renderer.flagging else words[-1]
+    kind = flag_type(node, unmark(words[-1])) if renderer.flagging else words[-1]
     const = "const " if space in ("input", "constant") and place != "constant" else ""
     if any("const" in word for word in words[:-1]) and place != "constant" and not renderer.flagging:
         const = "const "
@@ -205,9 +218,12 @@ def _one_pointing(renderer: Renderer, node: Node, declarator: Node, variable: Va
     return f"{before}{_star(renderer, declarator)}"
 
 
-def flag_type(name: str) -> str:
+def flag_type(node: Node, name: str) -> str:
     """Return the type of the flags beside elements of a type: a bool for each component."""
     parts = vector_parts(canonical(name))
+    if parts is None and canonical(name) not in SCALARS:
+        raise Refused(node, f"elements of an array that is changed in place are written as '{name}'",
+                      "write them one by one, or give the kernel an input array and another output array")  # fmt: skip
     return f"bool{parts[1]}" if parts is not None else "bool"
 
 
@@ -251,7 +267,7 @@ def pointer_type(renderer: Renderer, described: Node, origins: set[Origin], valu
         _note_small(renderer, origins)
     name = type_name(renderer, kind)
     if renderer.flagging:
-        const, name = False, flag_type(name)
+        const, name = False, flag_type(described, name)
     words = [*(["const"] if const and place != "constant" else []), place, name]
     return " ".join(words) + renderer.text(declarator).replace(" ", "").replace("__restrict__", "")
 
@@ -271,6 +287,10 @@ def check_volatile(renderer: Renderer, node: Node) -> None:
 
 def _shared(renderer: Renderer, node: Node, variables: list[Variable]) -> str:
     """Return a declaration in threadgroup memory; a function of the header leaves it to the kernel."""
+    item = struct_of(renderer.program, renderer.reader.bound(variables[0].type).name)
+    if item is not None and item.name in methods(renderer.program, item):
+        raise Refused(node, f"'{item.name}' has constructors, which threadgroup memory can't run",
+                      "leave them out, and set its members one by one")  # fmt: skip
     if not renderer.routine.kernel:
         renderer.share(variables)
         return DROPPED

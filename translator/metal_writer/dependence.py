@@ -150,24 +150,26 @@ class Dependence:
             return any(self.on_data(value, seen | {id(variable)}) for value in self.values(variable))
         return any(self.on_data(child, seen) for child in node.named_children)
 
-    def fixed(self, node: Node) -> bool:
+    def fixed(self, node: Node, seen: frozenset[int] = frozenset()) -> bool:
         """Whether an expression is the same in all threads of the launch: sizes and constants."""
         for inner in walk(node):
             if inner.type == "identifier":
                 if self.reader.text(inner) in ("threadIdx", "blockIdx"):
                     return False
                 variable = self.reader.variable(inner)
-                if variable is not None and not self._fixed_variable(variable):
+                if variable is not None and not self._fixed_variable(variable, seen):
                     return False
             elif inner.type in _ACCESSES or (inner.type == "call_expression" and not self._plain_call(inner)):
                 return False
         return True
 
-    def _fixed_variable(self, variable: Variable) -> bool:
+    def _fixed_variable(self, variable: Variable, seen: frozenset[int] = frozenset()) -> bool:
         if variable.home == "parameter":
             return self.routine.kernel and not variable.type.points
         values = list(self.values(variable))
-        return len(values) == 1 and variable.value is not None and self.fixed(values[0])
+        if len(values) != 1 or variable.value is None or id(variable) in seen:
+            return False
+        return self.fixed(values[0], seen | {id(variable)})
 
     def named_in(self, node: Node) -> set[str]:
         """Return the variables and indices that an expression names: those that are the same for all left out."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from translator.metal_writer import atomics
+from translator.metal_writer.program import Variable
 from translator.metal_writer.refused import Refused
+from translator.metal_writer.struct_members import struct_of
 from translator.metal_writer.types import vector_parts
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def _as_it_stands(renderer: Renderer, node: Node) -> str:
 def _touches_split(renderer: Renderer, node: Node) -> bool:
     origins = renderer.reader.lvalue_origins(node)
     return renderer.is_split(origins) or any(
-        name in renderer.shared.flags for space, name in origins if space == "array"
+        name in renderer.shared.flags and renderer.has_halves(name) for space, name in origins if space == "array"
     )
 
 
@@ -38,8 +40,11 @@ def _is_chosen(renderer: Renderer, node: Node) -> bool:
     above = node.parent
     if renderer.reader.type_of(node).points or (above is not None and above.type == "pointer_expression"):
         return False
+    if above is not None and above.type == "init_declarator" and above.named_children[0].type == "reference_declarator":
+        return False
     arrays = {name for space, name in renderer.reader.lvalue_origins(node) if space == "array"}
-    return any(name in arrays and split.chosen for name, split in renderer.shared.splits.items())
+    chosen = {name for name, split in renderer.shared.splits.items() if split.chosen and renderer.has_halves(name)}
+    return bool(arrays & chosen)
 
 
 def _choice(renderer: Renderer, node: Node) -> str:
@@ -62,17 +67,50 @@ def element(renderer: Renderer, node: Node) -> str:
     return _as_it_stands(renderer, node)
 
 
+def lies_elsewhere(renderer: Renderer, node: Node) -> bool:
+    """Whether a struct lies in other memory than the thread's, where its methods and operators can't work on it."""
+    type_ = renderer.reader.type_of(node)
+    if type_.points or struct_of(renderer.program, type_.name) is None:
+        return False
+    return any(space != "thread" for space, _ in renderer.reader.lvalue_origins(node))
+
+
+def copied(renderer: Renderer, node: Node) -> str:
+    """Return a struct in other memory as a value of the thread."""
+    name = renderer.reader.type_of(node).name
+    item = struct_of(renderer.program, name)
+    assert item is not None
+    renderer.shared.used[item.name] = None
+    return f"{name}({renderer.render(node)})"
+
+
+def referred(renderer: Renderer, node: Node, variable: Variable) -> str:
+    """Return what a reference names; one that is only read may have been written before."""
+    if variable.home == "parameter" and variable.type.const and not renderer.routine.kernel:
+        return renderer.leaf(node, renderer.names[variable])  # passed as a value
+    if not renderer.writing and (_read_of_output(renderer, node) or _is_chosen(renderer, node)):
+        written = renderer.in_mode(lambda _: renderer.name_of(variable), node, True, False)
+        if _read_of_output(renderer, node):
+            return renderer.leaf(node, written)
+        if halves := renderer.flags_of(variable):
+            return renderer.leaf(node, f"({halves} ? {written} : {renderer.name_of(variable)})")
+    return renderer.leaf(node, renderer.name_of(variable))
+
+
 def assignment(renderer: Renderer, node: Node) -> str:
     """Return an assignment; to a pointer into an array that is taken apart it becomes two."""
     left, right = node.named_children[0], node.named_children[-1]
     sign = node.children[1]
     reader = renderer.reader
-    if left.type == "identifier" and (variable := reader.variable(left)) is not None:
+    variable = reader.variable(left) if left.type == "identifier" else None
+    if variable is not None and not (variable.type.reference and _touches_split(renderer, left)):
         split, flags = renderer.is_split(variable.origins), bool(renderer.flags_of(variable))
         if reader.type_of(left).points and (split or flags):
             modes = [(False, False), *[(True, False)] * split, *[(True, True)] * flags]
             return ", ".join(dict.fromkeys(renderer.in_mode(renderer.joined, node, *mode) for mode in modes))
         return renderer.joined(node)
+    if sign.type != "=" and lies_elsewhere(renderer, left):
+        raise Refused(node, f"'{sign.type}' on a struct that is not local", "copy it to a local, and store it back")
     if not _touches_split(renderer, left):
         return renderer.joined(node)
     target = renderer.written(left)
@@ -87,7 +125,7 @@ def assignment(renderer: Renderer, node: Node) -> str:
 def _flag(renderer: Renderer, node: Node, left: Node) -> str:
     """Return what notes that an element is written, where an array has flags for that."""
     arrays = [name for space, name in renderer.reader.lvalue_origins(left) if space == "array"]
-    if not any(name in renderer.shared.flags for name in arrays):
+    if not any(name in renderer.shared.flags and renderer.has_halves(name) for name in arrays):
         return ""
     if node.parent is None or node.parent.type != "expression_statement":
         raise Refused(left, f"'{arrays[0]}' is changed in place within an expression", "write it as a statement")
@@ -99,6 +137,10 @@ def update(renderer: Renderer, node: Node) -> str:
     inner = node.named_children[0]
     variable = renderer.reader.variable(inner) if inner.type == "identifier" else None
     pointer = variable is not None and renderer.reader.type_of(inner).points and renderer.is_split(variable.origins)
-    if pointer or (variable is None and _touches_split(renderer, inner)):
+    reference = variable is not None and variable.type.reference
+    if not pointer and not ((variable is None or reference) and _touches_split(renderer, inner)):
+        return renderer.joined(node)
+    if pointer or node.parent is None or node.parent.type != "expression_statement":
         raise Refused(node, "++ or -- on an array that is changed in place", "write it as an assignment")
-    return renderer.joined(node)
+    sign = next(child.type[0] for child in node.children if child.type in ("++", "--"))
+    return f"{renderer.written(inner)} = {renderer.render(inner)} {sign} 1{_flag(renderer, node, inner)}"

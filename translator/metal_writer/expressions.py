@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from translator.cuda_source import walk
 from translator.metal_writer.emits import Emit, emits
-from translator.metal_writer.program import Origin, Program, Routine, Variable, read_type
+from translator.metal_writer.literals import limit_type, literal_type, macro_type
+from translator.metal_writer.program import Item, Origin, Program, Routine, Variable, read_type
+from translator.metal_writer.struct_members import member_type, method_type, nested_type, struct_of
 from translator.metal_writer.types import SCALARS, CType, canonical, common, vector_parts
 
 INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -21,11 +22,12 @@ LANE_RESULTS = {
     "__ballot_sync": "uint", "__ballot": "uint", "__activemask": "uint", "__match_any_sync": "uint",
     "__any_sync": "int", "__all_sync": "int", "__any": "int", "__all": "int", "__ffs": "int",
     "__syncthreads_count": "int", "__syncthreads_and": "int", "__syncthreads_or": "int", "erff": "float",
-    "log1pf": "float", "expm1f": "float",
+    "log1pf": "float", "expm1f": "float", "__byte_perm": "uint", "__funnelshift_l": "uint", "__funnelshift_r": "uint",
 }  # fmt: skip
 """What calls give that the table has no word for."""
 _VECTOR_MAKER = re.compile(r"make_(\w+[234])\Z")
 _COMPARISONS = ("==", "!=", "<", ">", "<=", ">=", "&&", "||")
+_MOST_ALIASES = 8
 UNKNOWN = CType("")
 
 
@@ -33,13 +35,15 @@ UNKNOWN = CType("")
 class Expressions:
     """Reads the expressions of one routine; ``types`` gives template parameters their arguments.
 
-    ``globals`` are the variables of the device that the launch has as arrays.
+    ``globals`` are the variables of the device that the launch has as arrays, ``fields`` the members of the struct
+    whose method it is.
     """
 
     program: Program
     routine: Routine
     types: Mapping[str, str]
     globals: set[str] = field(default_factory=set)
+    fields: Mapping[str, CType] = field(default_factory=dict)
 
     def text(self, node: Node) -> str:
         """Return a node's text with single blanks."""
@@ -52,10 +56,19 @@ class Expressions:
     def bound(self, type_: CType) -> CType:
         """Return the type with a template parameter or alias replaced by what it stands for."""
         name = canonical(self.types.get(type_.name, type_.name))
-        item = self.program.items.get(name)
-        if item is not None and item.kind == "alias" and (written := item.node.child_by_field_name("type")) is not None:
+        for _ in range(_MOST_ALIASES):
+            item = self.program.items.get(name)
+            written = self.routine.aliases.get(name)
+            if "::" in name:
+                put_in = re.sub(r"[A-Za-z_]\w*", lambda match: self.types.get(match[0], match[0]), name)
+                name = nested_type(self.program, put_in) or name
+                break
+            if written is None and item is not None and item.kind == "alias":
+                written = item.node.child_by_field_name("type")
+            if written is None:
+                break
             name = canonical(self.text(written))
-            name = self.types.get(name, name)
+            name = canonical(self.types.get(name, name))
         return replace(type_, name=name) if name != type_.name else type_
 
     def type_of(self, node: Node) -> CType:
@@ -99,6 +112,8 @@ class Expressions:
             inner = self._field(node, "argument")
             if not inner.points and (parts := vector_parts(inner.name)):
                 return CType(parts[0])
+            if not inner.points and (item := struct_of(self.program, inner.name)) is not None:
+                return method_type(self.program, item, inner.name, "operator[]") or UNKNOWN
             return inner.element()
         if kind == "field_expression":
             return self._member(node)
@@ -108,6 +123,9 @@ class Expressions:
             return CType("ulong")
         if kind == "call_expression":
             return self._call(node)
+        if kind == "qualified_identifier":
+            scope, name = node.child_by_field_name("scope"), node.child_by_field_name("name")
+            return self._of_struct(self.described(scope).name, self.text(name)) if scope and name else UNKNOWN
         return UNKNOWN
 
     def _field(self, node: Node, name: str) -> CType:
@@ -131,6 +149,8 @@ class Expressions:
                     return CType(found.name, 1, found.extents[1:])
                 return found
             return variable.type
+        if name in self.fields:
+            return self.fields[name]
         if name in INDICES:
             return CType("uint3")
         if name == "warpSize":
@@ -145,7 +165,7 @@ class Expressions:
                 return read_type(self.program, parameter, None)
         if name in self.program.macros:
             value = self.program.macros[name].child_by_field_name("value")
-            return CType(_macro_type(self.program.source.text_of(value)) if value is not None else "")
+            return CType(macro_type(self.program.source.text_of(value)) if value is not None else "")
         emit = emits().names.get(name)
         return CType(emit.result) if emit is not None else UNKNOWN
 
@@ -171,14 +191,11 @@ class Expressions:
         inner, name = self.type_of(of), self.text(member)
         if parts := vector_parts(inner.name):
             return CType(parts[0] if len(name) == 1 else f"{parts[0]}{len(name)}")
-        item = self.program.items.get(inner.name)
-        if item is not None and item.kind == "struct":
-            for field in walk(item.node):
-                if field.type == "field_declaration":
-                    for declarator in field.children_by_field_name("declarator"):
-                        if name in re.findall(r"\w+", self.text(declarator))[:1]:
-                            return read_type(self.program, field, declarator)
-        return UNKNOWN
+        return self._of_struct(inner.name, name)
+
+    def _of_struct(self, struct: str, member: str) -> CType:
+        item = struct_of(self.program, struct)
+        return (member_type(self.program, item, struct, member) if item is not None else None) or UNKNOWN
 
     def _call(self, node: Node) -> CType:
         function, arguments = node.child_by_field_name("function"), call_arguments(node)
@@ -190,9 +207,18 @@ class Expressions:
                 return self.described(_template_argument(function))
         if function.type in ("primitive_type", "sized_type_specifier"):
             return CType(canonical(self.text(function)))
+        if (cast := self.cast_type(function)) is not None:
+            return CType(cast)
         if function.type == "field_expression":
+            of = self.type_of(function.named_children[0]).name
+            if (item := struct_of(self.program, of)) is not None:
+                return method_type(self.program, item, of, self.text(function.named_children[-1])) or UNKNOWN
             return self._of_group(function, arguments)
+        if (functor := self.functor(function)) is not None:
+            return method_type(self.program, functor, self.type_of(function).name, "operator()") or UNKNOWN
         name = plain_name(self.program, function)
+        if (limit := limit_type(self.text(function))) is not None:
+            return CType(canonical(self.types.get(limit, limit)))
         if function.type == "qualified_identifier" and (found := self._static(function, name)) is not None:
             return found
         if name in SHUFFLES and len(arguments) > 1:
@@ -201,7 +227,10 @@ class Expressions:
             return self.type_of(arguments[0]).element()
         if match := _VECTOR_MAKER.match(name):
             return CType(canonical(match[1]) if match[1] != "half2" else "half2")
-        if canonical(name) in SCALARS or vector_parts(canonical(name)) or name in self.program.items:
+        if function.type == "template_function" and struct_of(self.program, name) is not None:
+            return CType(canonical(self.text(function)))
+        named = name in self.program.items or name in self.routine.aliases or name in self.types
+        if canonical(name) in SCALARS or vector_parts(canonical(name)) or named:
             return CType(canonical(name))
         if name in LANE_RESULTS:
             return CType(LANE_RESULTS[name])
@@ -209,9 +238,31 @@ class Expressions:
             return CType(common(self.type_of(arguments[0]).name, self.type_of(arguments[1]).name) or "")
         if (emit := emits().calls.get(name)) is not None:
             return self._emitted(emit, arguments)
-        for routine in self.program.routines.get(name, ()):
+        for routine in self.program.routines_of(name):
             return self._returned(routine, arguments, function)
         return UNKNOWN
+
+    def cast_type(self, function: Node) -> str | None:
+        """Return the type of a cast such as ``(T)(x)``, which reads like a call; None for calls."""
+        inner = function.named_children[0] if function.named_child_count == 1 else function
+        if function.type != "parenthesized_expression" or inner.type not in ("identifier", "qualified_identifier"):
+            return None
+        text = self.text(inner)
+        if inner.type == "identifier" and self.variable(inner) is not None:
+            return None
+        template = any(
+            text in self.text(p).split() for p in self.routine.template if p.type.endswith("type_parameter_declaration")
+        )
+        item = self.program.items.get(text)
+        known = template or text in self.routine.aliases or (item is not None and item.kind in ("struct", "alias"))
+        return canonical(text) if known or canonical(text) in SCALARS or vector_parts(canonical(text)) else None
+
+    def functor(self, function: Node) -> Item | None:
+        """Return the struct whose ``operator()`` is called: of a local, or of a value as in ``Op()(x)``."""
+        local = function.type == "identifier" and self.variable(function) is not None
+        if not local and function.type not in ("call_expression", "compound_literal_expression"):
+            return None
+        return struct_of(self.program, self.type_of(function).name)
 
     def _of_group(self, function: Node, arguments: list[Node]) -> CType:
         """Return what a member of a cooperative group gives."""
@@ -227,18 +278,11 @@ class Expressions:
     def _static(self, function: Node, name: str) -> CType | None:
         """Return what a struct's static function gives, None when it is none."""
         scope = function.child_by_field_name("scope")
-        base = scope.named_children[0] if scope is not None and scope.type == "template_type" else scope
-        item = self.program.items.get(self.text(base)) if base is not None else None
-        if item is None or item.kind != "struct":
+        owner = self.described(scope).name
+        item = struct_of(self.program, owner)
+        if scope is None or item is None:
             return None
-        found = set()
-        for part in (item, *item.special):
-            for inner in walk(part.node):
-                if inner.type == "function_definition" and name in re.findall(
-                    r"\w+", self.text(inner.child_by_field_name("declarator") or inner)
-                )[:1]:  # fmt: skip
-                    found.add(read_type(self.program, inner, None).name)
-        return CType(found.pop()) if len(found) == 1 else UNKNOWN
+        return method_type(self.program, item, owner, name) or UNKNOWN
 
     def _emitted(self, emit: Emit, arguments: list[Node]) -> CType:
         if emit.result.startswith("="):
@@ -265,6 +309,14 @@ class Expressions:
                     return CType(found.name, max(0, found.pointers - parameter.type.pointers))
         return declared
 
+    def known_branch(self, node: Node) -> Node | None:
+        """Return the branch of ``a ? b : c`` that a template argument chooses, None where that isn't known."""
+        condition = node.child_by_field_name("condition")
+        given = self.types.get(self.text(condition)) if condition is not None else None
+        if given not in ("true", "false"):
+            return None
+        return node.child_by_field_name("consequence" if given == "true" else "alternative")
+
     def origins_of(self, node: Node) -> set[Origin]:
         """Return where the pointer that an expression gives can lead."""
         kind = node.type
@@ -274,6 +326,8 @@ class Expressions:
                 item = self.program.items.get(self.text(node))
                 if self.text(node) in self.globals:
                     return {("array", self.text(node))}
+                if self.text(node) in self.fields:
+                    return {("thread", "")}
                 return {("constant", item.name)} if item is not None and item.type and item.type.extents else set()
             return storage_of(variable) if _is_array(variable) else set(variable.origins)
         if kind == "parenthesized_expression":
@@ -293,6 +347,8 @@ class Expressions:
             base = node.child_by_field_name("argument")
             return self.origins_of(base) if base is not None and self.type_of(node).points else set()
         if kind == "conditional_expression":
+            if (branch := self.known_branch(node)) is not None:
+                return self.origins_of(branch)
             one, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
             return (self.origins_of(one) if one else set()) | (self.origins_of(other) if other else set())
         if kind in ("assignment_expression", "update_expression"):
@@ -312,6 +368,8 @@ class Expressions:
             variable = self.variable(node)
             if variable is None and self.text(node) in self.globals:
                 return {("array", self.text(node))}
+            if variable is None and self.text(node) in self.fields:
+                return {("thread", "")}
             if variable is None:
                 return {("constant", self.text(node))} if self.text(node) in self.program.items else set()
             return set(variable.origins) if variable.type.reference else storage_of(variable)
@@ -364,28 +422,6 @@ def plain_name(program: Program, function: Node) -> str:
 def _template_argument(function: Node) -> Node | None:
     arguments = function.child_by_field_name("arguments")
     return arguments.named_children[0] if arguments is not None and arguments.named_children else None
-
-
-def literal_type(text: str) -> str:
-    """Return the type of a number as Metal reads it: a floating one without suffix is a float there."""
-    text = text.lower()
-    if text.startswith("0x"):
-        body = text.rstrip("ul")
-        suffix = text[len(body) :]
-        if "l" not in suffix and int(body.replace("'", ""), 16) > 0x7FFFFFFF:
-            return "uint"
-    elif re.search(r"[.e]", text) or text.endswith("f"):
-        return "float"
-    ending = re.search(r"[ul]*\Z", text)
-    found = ending.group() if ending else ""
-    return ("u" if "u" in found else "") + ("long" if "l" in found else "int")
-
-
-def _macro_type(text: str) -> str:
-    text = text.split("//")[0].split("/*")[0].strip().strip("()").strip()
-    if re.fullmatch(r"-?[\d.][\w.+-]*", text):
-        return literal_type(text.lstrip("-"))
-    return "int" if not re.search(r"\d\.|\.\d|f\b", text) else "float"
 
 
 def _promoted(type_: CType) -> CType:

@@ -52,9 +52,9 @@ def operators(program: Program, readers: Mapping[Routine, Expressions]) -> list[
                     used.add((node.children[1].type, reader.type_of(operand).name))
     return [
         routine
-        for name, routines in program.routines.items()
+        for name in program.functions
         if name.startswith("operator")
-        for routine in routines
+        for routine in program.routines_of(name)
         if any((name.removeprefix("operator").strip(), p.type.name) in used for p in routine.parameters)
     ]
 
@@ -125,7 +125,7 @@ def called(program: Program, call: Node) -> list[Routine]:
         return [program.copies[call.id]]
     if function is None or function.type == "field_expression":
         return []
-    found = program.routines.get(plain_name(program, function), [])
+    found = program.routines_of(plain_name(program, function))
     fitting = [routine for routine in found if len(routine.parameters) == len(call_arguments(call))]
     return fitting or found
 

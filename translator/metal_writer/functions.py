@@ -12,7 +12,7 @@ from translator.metal_writer.expressions import call_arguments
 from translator.metal_writer.flow import called, calls_in
 from translator.metal_writer.groups import group_size
 from translator.metal_writer.lines import mark
-from translator.metal_writer.names import FUNCTIONS, KEYWORDS, renamed
+from translator.metal_writer.names import FUNCTIONS, KEYWORDS, renamed, template_name
 from translator.metal_writer.passes import IN_FUNCTIONS, Pass, Rendered, SharedParameter
 from translator.metal_writer.program import TYPES, Routine, Variable
 from translator.metal_writer.refused import Refused
@@ -39,7 +39,9 @@ def write_function(shared: Pass, routine: Routine) -> None:
     if len(shared.findings) == before:
         comment = comment_before(renderer, routine.outer)
         attributes = tuple(name for name in IN_FUNCTIONS if name in renderer.attributes)
-        shared.functions[routine] = Rendered(comment + text, name, attributes, tuple(renderer.threadgroup))
+        twice = {at: modes for at, p in enumerate(routine.parameters) if (modes := halves(renderer, p))}
+        shared.functions[routine] = Rendered(comment + text, name, attributes, tuple(renderer.threadgroup), twice,
+                                             renderer.explicit)  # fmt: skip
 
 
 def _is_built_in(shared: Pass, routine: Routine) -> bool:
@@ -66,14 +68,19 @@ def _is_built_in(shared: Pass, routine: Routine) -> bool:
 
 
 class FunctionRenderer(Renderer):
-    """Writes a function of the header: its parameters get address spaces, and what CUDA has everywhere."""
+    """Writes a function of the header: its parameters get address spaces, and what CUDA has everywhere.
+
+    ``explicit``: its template arguments don't follow from the arguments any more, as pointers have types of their own.
+    """
+
+    explicit = False
 
     def whole(self, name: str) -> str:
         """Return the function's text."""
         node = self.routine.node
         pointers: list[str] = []
         given = [parameter for parameter in self.routine.parameters if group_size(self.program, parameter) is None]
-        parameters = [parameter_text(self, parameter, pointers) for parameter in given]
+        parameters = [text for parameter in given for text in self._with_halves(parameter, pointers)]
         body = self.render(self.routine.body)
         parameters += [
             IN_FUNCTIONS[a].split()[0] + " " + self.attribute(a) for a in IN_FUNCTIONS if a in self.attributes
@@ -81,12 +88,41 @@ class FunctionRenderer(Renderer):
         parameters += [self._shared_parameter(shared) for shared in self.threadgroup]
         template = [self._template_parameter(parameter) for parameter in self.routine.template]
         template += [f"typename {pointer}" for pointer in pointers]
+        named = (rf"\b{template_name(self.text(each))}\b" for each in self.routine.template)
+        written = ", ".join(self.text(parameter.declaration) for parameter in given)
+        self.explicit = any(re.search(n, written) and not re.search(n, ", ".join(parameters)) for n in named)
         before = f"template <{', '.join(template)}>\n" if template or self.routine.outer is not node else ""
         special = self.render(self.routine.special) if self.routine.special is not None else ""
         head = f"inline {self._returned()} {name}{special}"
         before = self._prototype(name) + before if special else before
         line = node.start_point[0] + 1
         return mark(f"{before}{head}({', '.join(parameters)}) ", line) + body
+
+    def _with_halves(self, parameter: Variable, pointers: list[str]) -> list[str]:
+        """Return a parameter, and those for the written half and the flags of an array that is changed in place."""
+        modes = halves(self, parameter)
+        if not modes:
+            return [parameter_text(self, parameter, pointers)]
+        kinds = {(space, self.is_split({(space, array)}), array in self.shared.flags)
+                 for space, array in parameter.origins}  # fmt: skip
+        if len(kinds) > 1:
+            raise Refused(parameter.node, f"'{parameter.name}' is given an array that is changed in place, and others",
+                          "write one function for each")  # fmt: skip
+        node = next(child for child in parameter.declaration.children if child.type in TYPES)
+        word, sign = declarations.type_name(self, node), "&" if parameter.type.reference else "*"
+        split, texts = self.is_split(parameter.origins), []
+        for flagging in [False] * split + [True] * bool(self.flags_of(parameter)):
+            name = self.in_mode(lambda _: self.name_of(parameter), parameter.node, True, flagging)
+            template = any(word in self.text(each).split() for each in self.routine.template)
+            if flagging and template and sign == "*":  # the launch's type may be a vector
+                pointers.append(_pointer_type(name))
+                texts.append(f"{_pointer_type(name)} {name}")
+                continue
+            kind = "bool" if template else declarations.flag_type(parameter.node, word)
+            texts.append(f"device {kind if flagging else word}{sign} {name}")
+        if split and parameter.type.reference:
+            return [f"{word} {self.names[parameter]}", *texts]
+        return [parameter_text(self, parameter, pointers), *texts]
 
     def _prototype(self, name: str) -> str:
         """Return the template that the function specialises, once, where the source only declares it."""
@@ -183,7 +219,7 @@ def parameter_text(renderer: Renderer, parameter: Variable, pointers: list[str])
         and not parameter.type.extents
         and not (not several and _is_cast(renderer, parameter))
     ):
-        own = "".join(part.capitalize() for part in name.split("_") if part) + "Pointer"
+        own = _pointer_type(name)
         pointers.append(own)
         return f"{own} {name}"
     space = renderer.space(parameter.origins, parameter.node)
@@ -199,6 +235,17 @@ def parameter_text(renderer: Renderer, parameter: Variable, pointers: list[str])
     for extent in extents:
         declarations_used(renderer, extent)
     return f"{before} (*{name}){inner}" if inner else f"{before}* {name}"
+
+
+def _pointer_type(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_") if part) + "Pointer"
+
+
+def halves(renderer: Renderer, parameter: Variable) -> list[tuple[bool, bool]]:
+    """Return the modes, `writing` and `flagging`, in which a parameter is handed on besides as it is read."""
+    if parameter.type.reference and parameter.type.const:
+        return []
+    return [(True, False)] * renderer.is_split(parameter.origins) + [(True, True)] * bool(renderer.flags_of(parameter))
 
 
 def declarations_used(renderer: Renderer, extent: str) -> None:

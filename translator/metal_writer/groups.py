@@ -126,6 +126,25 @@ def tile_reduction(name: str) -> str:
     )
 
 
+def masked_reduction(name: str) -> str:
+    """Return the header's function for a reduction such as ``masked_sum``."""
+    operation = name.removeprefix("masked_")
+    step = _STEPS[operation].replace("value", "result")
+    return (
+        f"// The {operation} over the lanes of a mask, which its lanes come to together.\n"
+        "template <typename T>\n"
+        f"inline T {name}(uint mask, T value) {{\n"
+        "    T result = value;\n"
+        "    uint first = ctz(mask);\n"
+        "    for (ushort lane = 0; lane < 32; ++lane) {\n"
+        "        T other = simd_shuffle(value, lane);\n"
+        f"        if (mask >> lane & 1) result = lane == first ? other : {step};\n"
+        "    }\n"
+        "    return result;\n"
+        "}"
+    )
+
+
 def _member(renderer: Renderer, node: Node, member: str, size: int, arguments: list[Node]) -> str:
     if member == "sync":
         return _barrier(renderer, node, size)

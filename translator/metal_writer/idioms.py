@@ -97,6 +97,45 @@ inline int saturating_int(float x) {
 inline uint saturating_uint(float x) {
     return !(x > 0.0f) ? 0u : x >= 4294967296.0f ? UINT_MAX : uint(x);
 }""",
+    "multiply_24": """\
+// The lower 24 bits of each count, as in CUDA; Metal's mul24 is only defined for factors that have no more.
+inline int multiply_24(int x, int y) {
+    return ((x << 8) >> 8) * ((y << 8) >> 8);
+}""",
+    "multiply_24_unsigned": """\
+// The lower 24 bits of each count, as in CUDA; Metal's mul24 is only defined for factors that have no more.
+inline uint multiply_24_unsigned(uint x, uint y) {
+    return (x & 0xffffff) * (y & 0xffffff);
+}""",
+    "byte_permute": """\
+// Four of the eight bytes of x and y, as CUDA's __byte_perm: a selector's fourth bit spreads the sign of the byte.
+inline uint byte_permute(uint x, uint y, uint selector) {
+    uint result = 0;
+    for (uint i = 0; i < 4; ++i) {
+        uint chosen = selector >> (4 * i) & 15;
+        uint byte = ((chosen & 4) ? y : x) >> (8 * (chosen & 3)) & 255;
+        if (chosen & 8) byte = byte >> 7 ? 255 : 0;
+        result |= byte << (8 * i);
+    }
+    return result;
+}""",
+    "funnel_shift_left": """\
+// The upper word of high and low together, shifted left.
+inline uint funnel_shift_left(uint low, uint high, uint shift) {
+    shift &= 31;
+    return shift ? high << shift | low >> (32 - shift) : high;
+}""",
+    "funnel_shift_right": """\
+// The lower word of high and low together, shifted right.
+inline uint funnel_shift_right(uint low, uint high, uint shift) {
+    shift &= 31;
+    return shift ? low >> shift | high << (32 - shift) : low;
+}""",
+    "copy_bytes": """\
+// Copies the bytes of one variable into another, as memcpy.
+inline void copy_bytes(thread uchar* to, const thread uchar* from, ulong count) {
+    for (ulong i = 0; i < count; ++i) to[i] = from[i];
+}""",
     "dot_bytes": """\
 // Four products of signed bytes, added to c.
 inline int dot_bytes(int a, int b, int c) {

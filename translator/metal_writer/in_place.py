@@ -7,6 +7,7 @@ launch (then it goes to the input) or one that has been written since (then it g
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -22,9 +23,9 @@ from translator.metal_writer.accesses import (
 )  # fmt: skip
 from translator.metal_writer.coverage import Copy, keep_unwritten
 from translator.metal_writer.dependence import Dependence
-from translator.metal_writer.refused import Refused
-
-_ADVICE = "give the kernel an input array and another output array"
+from translator.metal_writer.expressions import Expressions
+from translator.metal_writer.in_place_functions import FunctionUse
+from translator.metal_writer.program import Routine
 
 
 @dataclass
@@ -32,34 +33,46 @@ class Split:
     """How an array is taken apart: nodes that read what was written, and copies that must go before statements.
 
     ``flagged``: only flags, set with each write, can tell which elements were written. ``chosen``: each read asks the
-    flags whether it means the value from before or the one that was written.
+    flags whether it means the value from before or the one that was written. ``halves`` are the functions that need
+    both parts.
     """
 
     reads_of_output: set[int] = field(default_factory=set)
     copies: dict[int, list[Copy]] = field(default_factory=dict)
     flagged: bool = False
     chosen: bool = False
+    halves: set[Routine] = field(default_factory=set)
 
 
-def split_array(name: str, accesses: list[Access], dependence: Dependence, partly: bool = False) -> Split:
-    """Say how one array can be split; raise `Refused` where that isn't known.
+def split_array(
+    name: str,
+    accesses: list[Access],
+    dependence: Dependence,
+    readers: Mapping[Routine, Expressions],
+    partly: bool = False,
+) -> Split:
+    """Say how one array can be split between the functions of a kernel.
 
     ``partly``: the kernel isn't known to write the array's first element, its last, and those between.
 
     Where the text doesn't show which value a read means, flags tell it when the kernel runs: without races, what has
     been written before is what its own thread wrote, or another one of the block before a barrier.
     """
+    kernel, body = dependence.routine, dependence.routine.body
+    use = FunctionUse(name, accesses, readers)
+    if any(use.writing(routine) for routine in readers if routine is not kernel):
+        first = use.reads_come_first(kernel)
+        split = Split(flagged=not first or partly or not use.kept_by_calls(kernel), chosen=not first)
+        split.halves = {r for r in readers if use.writing(r) or (split.chosen and use.reading(r))}
+        return split
     split = Split()
-    body = dependence.routine.body
     writes = [access for access in accesses if access.kind in (WRITE, UPDATE)]
-    for access in accesses:
-        if access.routine is not dependence.routine and access.kind != READ:
-            raise Refused(access.node, f"'{name}' is changed in place within '{access.routine.name}'", _ADVICE)
     reads = [a for a in accesses if a.kind in (READ, UPDATE) and a.routine is dependence.routine]
     repeats = any(
         not dependence.advances(write.node, loop) for write in writes for loop in loops_around(write.node, body)
     )
     split.chosen = repeats and bool(reads)
+    split.chosen |= not use.reads_come_first(kernel) and any(event.call for event in use.events[kernel])
     keys = {write.key for write in writes}
     ends = {write.node.id: _assignment(write.node).end_byte for write in writes}
     loops = {write.node.id: {loop.id for loop in loops_around(write.node, body)} for write in writes}
@@ -75,11 +88,7 @@ def split_array(name: str, accesses: list[Access], dependence: Dependence, partl
     if split.chosen:
         split.flagged = True
         split.reads_of_output.clear()
-    for access in accesses:
-        if access.routine is not dependence.routine and writes:
-            call = min(writes, key=lambda write: write.node.start_byte)
-            raise Refused(access.node, f"'{name}' is read in a function and changed in place at line "
-                          f"{call.node.start_point[0] + 1}", _ADVICE)  # fmt: skip
+        split.halves = {routine for routine in readers if use.reading(routine)}
     for write in writes:
         copies = keep_unwritten(write, writes, dependence)
         split.flagged |= copies is None or (partly and not _keep_the_rest(copies))

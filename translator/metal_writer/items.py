@@ -12,14 +12,23 @@ from translator.metal_writer.expressions import Expressions
 from translator.metal_writer.functions import FunctionRenderer, comment_before, parameter_text
 from translator.metal_writer.names import KEYWORDS, renamed
 from translator.metal_writer.passes import Pass
-from translator.metal_writer.program import TYPES, Item, Program, Routine, function_declarator, read_function
+from translator.metal_writer.program import (
+    TYPES,
+    Item,
+    Program,
+    Routine,
+    alias_of,
+    function_declarator,
+    read_function,
+)
 from translator.metal_writer.refused import Refused
 from translator.metal_writer.renderer import Renderer
+from translator.metal_writer.struct_members import members, methods
 
 
 def file_scope(program: Program) -> Routine:
     """Return a function of nothing, for expressions at file scope."""
-    root = program.source.nodes[0]
+    root = program.source.root
     return Routine("", root, root, root, False, ())
 
 
@@ -89,13 +98,11 @@ class ItemRenderer(FunctionRenderer):
             raise Refused(node, f"'{item.name}' is only declared", "define it in this file")
         if any(child.type == "base_class_clause" for child in node.children):
             raise Refused(node, f"'{item.name}' has a base class", "write its members into it")
-        fields = set()
-        for field in body.named_children:
-            if field.type == "field_declaration":
-                fields |= {self.text(inner) for inner in walk(field) if inner.type == "field_identifier"}
         template = ""
         if outer.type == "template_declaration":
             template = self.leaf(outer, f"template {self.text(outer.named_children[0])}") + "\n"
+            self.template = tuple(child for child in outer.named_children[0].named_children if child.type != "comment")
+        self.fields, self.methods = frozenset(members(self.program, item)), methods(self.program, item)
         name_node = node.child_by_field_name("name")
         name = (
             self._special_name(name_node) if name_node is not None and name_node.type == "template_type" else item.name
@@ -104,57 +111,90 @@ class ItemRenderer(FunctionRenderer):
         for child in body.children:
             out.append(self.gap(at, child.start_byte))
             at = child.end_byte
-            out.append(self._member(child, frozenset(fields)))
-        alignment = re.search(r"__align__\s*\((\d+)\)", self.source.text[node.start_byte : body.start_byte])
+            out.append(self._member(child, item))
+        written = self.source.text[node.start_byte : body.start_byte]
+        alignment = re.search(r"(?:alignas|__(?:builtin_)?align__)\s*\((.*)\)", written)
         aligned = f"alignas({alignment[1]}) " if alignment else ""
-        return template + self.leaf(node, f"struct {aligned}{name} ") + "".join(out)
+        word = "union" if node.type == "union_specifier" else "struct"
+        return template + self.leaf(node, f"{word} {aligned}{name} ") + "".join(out)
 
     def _special_name(self, node: Node) -> str:
         given = node.child_by_field_name("arguments")
         return self.text(node.named_children[0]) + (self.render(given) if given is not None else "")
 
-    def _member(self, node: Node, fields: frozenset[str]) -> str:
+    def _member(self, node: Node, item: Item) -> str:
         if node.type == "field_declaration":
             if any(inner.type in ("pointer_declarator", "reference_declarator") for inner in walk(node)):
                 raise Refused(node, "a struct holds a pointer", "pass the pointer by itself: its memory must be named")
             words, _, _ = declarations.specifiers(self, node)
+            if any(self.text(child) == "static" for child in node.children):
+                words = [self.leaf(node, "static constexpr constant"), words[-1]]
             first = next(iter(node.children_by_field_name("declarator")), None)
             return " ".join(words) + (" " + declarations.rest(self, node, first) if first is not None else ";")
         if node.type == "function_definition":
-            return method_text(self.shared, node, fields)
-        if node.type in ("comment",):
+            return self._method(node, item)
+        if node.type == "alias_declaration":
+            name, type_ = alias_of(node)
+            if name is not None and type_ is not None:
+                self.routine.aliases[self.text(name)] = type_
+        if node.type in ("comment", "alias_declaration"):
             return self.render(node)
         if not node.is_named or node.type == "access_specifier":
             return self.leaf(node)
         raise Refused(node, f"'{self.text(node)[:40]}' in a struct is not known", "make it plain data")
 
+    def _method(self, node: Node, item: Item) -> str:
+        if any(child.type == "default_method_clause" for child in node.children):
+            return self.leaf(node, re.sub(r"__\w+__\s*", "", self.text(node)))
+        shared, program = self.shared, self.program
+        routine = read_function(program, node, node)
+        routine.aliases = self.routine.aliases | routine.aliases
+        for parameter in routine.parameters:
+            if parameter.type.reference:
+                parameter.origins.add(("thread", ""))
+        shared.readers[routine] = Expressions(program, routine, {}, fields=members(program, item))
+        renderer = ItemRenderer(shared, routine, {v: renamed(v.name, KEYWORDS) for v in routine.all_variables()})
+        renderer.fields, renderer.methods, renderer.template = self.fields, self.methods, self.template
+        return method_text(renderer, node)
 
-def method_text(shared: Pass, node: Node, fields: frozenset[str]) -> str:
+
+def _default(renderer: Renderer, parameter: Node) -> str:
+    value = parameter.child_by_field_name("default_value")
+    return f" = {renderer.render(value)}" if value is not None else ""
+
+
+def method_text(renderer: ItemRenderer, node: Node) -> str:
     """Return a member function."""
-    declarator, body = function_declarator(node), node.child_by_field_name("body")
+    declarator, body, routine = function_declarator(node), node.child_by_field_name("body"), renderer.routine
     if declarator is None or body is None:
         raise Refused(node, "a member function that is not understood", "write it as a __device__ function")
-    program = shared.program
-    routine = read_function(program, node, node, body, False)
-    shared.readers[routine] = Expressions(program, routine, {})
-    renderer = ItemRenderer(shared, routine, {v: renamed(v.name, KEYWORDS) for v in routine.all_variables()})
-    renderer.fields = fields
     pointers: list[str] = []
-    parameters = [parameter_text(renderer, parameter, pointers) for parameter in routine.parameters]
+    parameters = [
+        parameter_text(renderer, parameter, pointers) + _default(renderer, parameter.declaration)
+        for parameter in routine.parameters
+    ]
     if pointers:
         raise Refused(node, "a member function with pointers", "write it as a __device__ function")
     kind = next((child for child in node.children if child.type in TYPES), None)
     returned = declarations.type_name(renderer, kind) + " " if kind is not None else ""
-    name = renderer.text(declarator.child_by_field_name("declarator") or declarator)
+    if (given := node.child_by_field_name("declarator")) is not None and given.type == "reference_declarator":
+        before = "const " if any(renderer.text(child) == "const" for child in node.children) else ""
+        returned = f"{before}thread {returned.rstrip()}& "
+    elif given is not None and given.type == "pointer_declarator":
+        raise Refused(node, "a member function that returns a pointer", "return the value")
+    name = renamed(renderer.text(declarator.child_by_field_name("declarator") or declarator), KEYWORDS)
     const = " const" if any(renderer.text(child) == "const" for child in declarator.children) else ""
     start = next((c for c in node.children if c.type == "field_initializer_list"), None)
     initial = ""
     if start is not None:
+        if any(inner.named_child_count < 2 for inner in start.named_children):
+            raise Refused(start, "a constructor that is not understood", "set the members in its body")
         initial = " : " + ", ".join(
             renderer.text(inner.named_children[0]) + renderer.render(inner.named_children[1])
             for inner in start.named_children
         )
-    static = "static " if any(renderer.text(child) == "static" for child in node.children) else ""
+    words = {renderer.text(child) for child in node.children}
+    static = "static " if "static" in words else "explicit " if "explicit" in words else ""
     text = renderer.leaf(node, f"{static}{returned}{name}({', '.join(parameters)}){const}{initial} ") + renderer.render(
         body
     )

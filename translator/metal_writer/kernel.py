@@ -16,7 +16,7 @@ from translator.metal_writer.dependence import Dependence
 from translator.metal_writer.early_return import CHOOSE, GUARD, LEAVE, plan_guards
 from translator.metal_writer.expressions import Expressions
 from translator.metal_writer.functions import comment_before, hoisted, write_function
-from translator.metal_writer.groups import tile_reduction
+from translator.metal_writer.groups import masked_reduction, tile_reduction
 from translator.metal_writer.idioms import IDIOMS
 from translator.metal_writer.items import write_item
 from translator.metal_writer.lines import split_marks, unmark
@@ -276,7 +276,9 @@ def _header(shared: Pass) -> str:
         node = program.items[name].node if name in program.items else program.macros.get(name)
         return (0 if name in program.macros and name not in program.items else 1, node.start_byte if node else 0)
 
-    parts: list[str] = []
+    parts = [text for name, text in IDIOMS.items() if name in shared.idioms]
+    parts += [tile_reduction(name) for name in sorted(shared.idioms) if name.startswith("tile_")]
+    parts += [masked_reduction(name) for name in sorted(shared.idioms) if name.startswith("masked_")]
     short: list[str] = []
     for name in sorted(items, key=place):
         text = items[name]
@@ -289,8 +291,6 @@ def _header(shared: Pass) -> str:
         elif text not in short:
             short.append(text)
     parts += ["\n".join(short)] if short else []
-    parts += [text for name, text in IDIOMS.items() if name in shared.idioms]
-    parts += [tile_reduction(name) for name in sorted(shared.idioms) if name.startswith("tile_")]
     parts += [rendered.text for rendered in shared.functions.values()]
     return "\n\n".join(parts)
 

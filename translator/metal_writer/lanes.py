@@ -34,8 +34,12 @@ def lane_call(renderer: Renderer, node: Node, name: str, arguments: list[Node]) 
     if name in (*_VOTES, "__ballot", "__ballot_sync") and not arguments:
         raise Refused(node, f"'{name}' lacks arguments", "give it a condition")
     if name in _VOTES:
-        vote = arguments[-1]
-        return renderer.leaf(node, f"{_VOTES[name]}({renderer.as_type(vote, 'bool')})")
+        vote = renderer.as_type(arguments[-1], "bool")
+        if not name.endswith("_sync") or is_full(renderer, arguments[0]):
+            return renderer.leaf(node, f"{_VOTES[name]}({vote})")
+        asked, sign = (f"!({vote})", "==") if name == "__all_sync" else (vote, "!=")
+        mask = renderer.parenthesised(arguments[0])
+        return renderer.leaf(node, f"((uint((simd_vote::vote_t)simd_ballot({asked})) & {mask}) {sign} 0)")
     if name in ("__ballot_sync", "__ballot"):
         text = f"uint((simd_vote::vote_t)simd_ballot({renderer.as_type(arguments[-1], 'bool')}))"
         if name == "__ballot_sync" and not is_full(renderer, arguments[0]):
@@ -45,16 +49,27 @@ def lane_call(renderer: Renderer, node: Node, name: str, arguments: list[Node]) 
         return renderer.leaf(node, "uint((simd_vote::vote_t)simd_active_threads_mask())")
     if name == "__match_any_sync" and len(arguments) == 2:
         renderer.shared.idioms.add("match_any")
-        return renderer.leaf(node, f"match_any({renderer.render(arguments[1])})")
+        text = f"match_any({renderer.render(arguments[1])})"
+        if not is_full(renderer, arguments[0]):
+            text = f"({text} & {renderer.parenthesised(arguments[0])})"
+        return renderer.leaf(node, text)
     if name in _REDUCTIONS and len(arguments) == 2:
+        if not is_full(renderer, arguments[0]):
+            reduction = f"masked_{_REDUCTIONS[name].removeprefix('simd_')}"
+            renderer.shared.idioms.add(reduction)
+            given = ", ".join(renderer.render(argument) for argument in arguments)
+            return renderer.leaf(node, f"{reduction}({given})")
         return renderer.leaf(node, f"{_REDUCTIONS[name]}({renderer.render(arguments[1])})")
     return None
 
 
 def is_full(renderer: Renderer, mask: Node) -> bool:
-    """Whether a mask names all 32 lanes."""
+    """Whether a mask names all 32 lanes, or those that come together there."""
+    if mask.type == "identifier" and (variable := renderer.reader.variable(mask)) is not None:
+        declared = variable.type.const and variable.value is not None
+        return declared and bool(_FULL.fullmatch(renderer.text(variable.value or mask)))
     text = renderer.text(mask)
-    return bool(_FULL.fullmatch(value_text(renderer, text)))
+    return text == "__activemask()" or bool(_FULL.fullmatch(value_text(renderer, text)))
 
 
 def value_text(renderer: Renderer, name: str) -> str:
@@ -180,6 +195,9 @@ def barrier_call(renderer: Renderer, node: Node, name: str, arguments: list[Node
     if name == "__syncthreads":
         return renderer.leaf(node, f"threadgroup_barrier({renderer.shared.barrier})")
     if name == "__syncwarp":
+        if arguments and not is_full(renderer, arguments[0]):
+            raise Refused(node, "'__syncwarp' of a part of the warp: Metal's simdgroup_barrier is for all lanes",
+                          "let all lanes come to it, and put the condition around the work only")  # fmt: skip
         return renderer.leaf(node, f"simdgroup_barrier({renderer.shared.barrier})")
     if name in ("__threadfence", "__threadfence_system"):
         return renderer.leaf(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from tree_sitter import Node
+
 _FIRST = 0xF0000
 _MOST = 0x10FFFD - _FIRST
 _MARK = re.compile(f"[{chr(_FIRST)}-{chr(0x10FFFD)}]")
@@ -31,3 +33,21 @@ def split_marks(text: str) -> tuple[str, tuple[int, ...]]:
         found = _MARK.search(line)
         lines.append(ord(found.group()) - _FIRST if found else 0)
     return unmark(text), tuple(lines)
+
+
+_PRIMARY = ("identifier", "number_literal", "call_expression", "subscript_expression", "field_expression",
+            "parenthesized_expression")  # fmt: skip
+
+
+def is_primary(node: Node, text: str) -> bool:
+    """Whether an operator or member can follow an expression's text as it is: a call may have become an operation."""
+    return node.type in _PRIMARY and (node.type != "call_expression" or _is_closed(unmark(text)))
+
+
+def _is_closed(text: str) -> bool:
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0 and (character.isspace() or (character in "-*!~&" and at == 0)):
+            return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -31,9 +32,12 @@ _PLAIN = frozenset(
         "int64_t",
     ]
 )
+_TOUCHES = re.compile(r'[#"\[]|\+\+|--|->|(?<![=!<>])=(?!=)|(?:^|[(,+\-*/%&|!~?:<>])\s*[*&](?![&=])')
+"""What a macro that reads or writes memory has; such a one is put in place, so that it is seen what it touches."""
 _MOST_ROUNDS = 12
 
 
+@lru_cache(maxsize=2)
 def expand_macros(source: CudaSource) -> CudaSource:
     """Return the source with the macros of GPU code put in place that Metal could not have as they stand.
 
@@ -44,14 +48,15 @@ def expand_macros(source: CudaSource) -> CudaSource:
     unfit = {name: macro for name, macro in macros.items() if name not in kept}
     if not unfit:
         return _with_nested_loops(source)
-    text, changed = source.text, False
     words = re.compile(rf"\b(?:{'|'.join(map(re.escape, unfit))})\b")
-    for function in sorted((*source.kernels, *source.device_functions), key=lambda f: -f.span.start):
-        before = text[function.span.start : function.span.end]
-        after = _expand(before, unfit, words)
-        changed |= after != before
-        text = text[: function.span.start] + after + text[function.span.end :]
-    return _with_nested_loops(parse_cuda(text, source.path) if changed else source)
+    parts, end = [], 0
+    for function in sorted((*source.kernels, *source.device_functions), key=lambda f: f.span.start):
+        if function.span.start >= end:  # not within the one before
+            parts += [source.text[end : function.span.start],
+                      _expand(source.text[function.span.start : function.span.end], unfit, words)]  # fmt: skip
+            end = function.span.end
+    text = "".join([*parts, source.text[end:]])
+    return _with_nested_loops(parse_cuda(text, source.path) if text != source.text else source)
 
 
 def _with_nested_loops(source: CudaSource) -> CudaSource:
@@ -60,9 +65,8 @@ def _with_nested_loops(source: CudaSource) -> CudaSource:
     The grammar takes such a pragma for the end of the loop. The text keeps it.
     """
     text = source.text
-    for node in source.nodes:
-        body = node.child_by_field_name("body") if node.type in ("for_statement", "while_statement") else None
-        after = node.next_sibling
+    for node in source.nodes_of("for_statement", "while_statement"):
+        body, after = node.child_by_field_name("body"), node.next_sibling
         if body is not None and body.start_byte == body.end_byte and after is not None and after.type == "preproc_call":
             pragma = source.text_of(after).rstrip()
             text = text[: after.start_byte] + " " * len(pragma) + text[after.start_byte + len(pragma) :]
@@ -78,7 +82,7 @@ def carried_macros(macros: dict[str, Macro]) -> frozenset[str]:
     while True:
         more = {
             name for name, (parameters, value) in macros.items()
-            if name not in fit and value.strip() and "#" not in value and '"' not in value
+            if name not in fit and value.strip() and not _TOUCHES.search(value)
             and all(word in _PLAIN or word in fit or word in (parameters or ())
                     for word in _WORD.findall(re.sub(r"\b\d[\w.]*(?:[eE][+-]\d+\w*)?", "0", value)))
         }  # fmt: skip
@@ -93,14 +97,13 @@ def definitions(source: CudaSource) -> dict[str, Macro]:
 
 
 def _definitions(source: CudaSource) -> Iterator[tuple[str, Macro]]:
-    for node in source.nodes:
-        if node.type in ("preproc_def", "preproc_function_def"):
-            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-            parameters = node.child_by_field_name("parameters")
-            if name is not None:
-                text = re.sub(r"\\\r?\n", " ", source.text_of(value)).strip() if value is not None else ""
-                text = re.sub(r"//.*|/\*.*?\*/", "", text).strip()
-                yield source.text_of(name), (_names(source, parameters) if parameters is not None else None, text)
+    for node in source.nodes_of("preproc_def", "preproc_function_def"):
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        parameters = node.child_by_field_name("parameters")
+        if name is not None:
+            text = re.sub(r"\\\r?\n", " ", source.text_of(value)).strip() if value is not None else ""
+            text = re.sub(r"//.*|/\*.*?\*/", "", text).strip()
+            yield source.text_of(name), (_names(source, parameters) if parameters is not None else None, text)
 
 
 def _names(source: CudaSource, parameters: Node) -> tuple[str, ...]:
@@ -119,6 +122,7 @@ def _expand(text: str, macros: dict[str, Macro], words: re.Pattern[str]) -> str:
         arguments: tuple[str, ...] = ()
         if parameters is not None:
             end, arguments = _arguments(text, match.end())
+            arguments = () if not parameters and arguments == ("",) else arguments
             if len(arguments) != len(parameters):
                 at = match.end()
                 continue

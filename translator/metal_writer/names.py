@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable
 
 from translator.metal_attributes import ATTRIBUTES
@@ -33,6 +34,12 @@ def renamed(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def template_name(parameter: str) -> str:
+    """Return the name of a template parameter by its text."""
+    words: list[str] = re.findall(r"\w+", parameter.partition("=")[0])
+    return words[-1] if words else ""
 
 
 def reserved_words(arrays: Iterable[str]) -> frozenset[str]:

@@ -62,12 +62,18 @@ class SharedParameter:
 
 @dataclass
 class Rendered:
-    """A function of the header, done: the attributes and threadgroup arrays that its callers must pass."""
+    """A function of the header, done: the attributes and threadgroup arrays that its callers must pass.
+
+    ``halves`` has the modes in which an argument is passed once more, where its array is changed in place; with
+    ``explicit``, a call must give the template arguments.
+    """
 
     text: str
     name: str
     attributes: tuple[str, ...]
     shared: tuple[SharedParameter, ...]
+    halves: dict[int, list[tuple[bool, bool]]] = field(default_factory=dict)
+    explicit: bool = False
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -56,6 +57,7 @@ class Routine:
     special: Node | None = None
     copy_of: str = ""
     parameters: list[Variable] = field(default_factory=list)
+    aliases: dict[str, Node] = field(default_factory=dict)
     variables: dict[str, list[Variable]] = field(default_factory=dict)
 
     def variable(self, name: str, at: int) -> Variable | None:
@@ -88,12 +90,13 @@ class Item:
 class Program:
     """What a source defines at file scope; functions and items by name, macros as their ``#define`` nodes.
 
-    ``copies`` are the functions that calls (by node id) go to instead of the one that they name. ``prototypes`` are
-    the templates of functions that are declared before they are specialised.
+    ``functions`` are definitions, each with what stands around it; `routines_of` reads them. ``copies`` are the
+    functions that calls (by node id) go to instead of the one that they name. ``prototypes`` are the templates of
+    functions that are declared before they are specialised.
     """
 
     source: CudaSource
-    routines: dict[str, list[Routine]] = field(default_factory=dict)
+    functions: dict[str, list[tuple[Node, Node]]] = field(default_factory=dict)
     items: dict[str, Item] = field(default_factory=dict)
     macros: dict[str, Node] = field(default_factory=dict)
     enumerators: dict[str, Item] = field(default_factory=dict)
@@ -101,6 +104,18 @@ class Program:
     namespaces: set[str] = field(default_factory=set)
     unread: list[Refused] = field(default_factory=list)
     copies: dict[int, Routine] = field(default_factory=dict)
+    _routines: dict[str, list[Routine]] = field(default_factory=dict)
+
+    def routines_of(self, name: str) -> list[Routine]:
+        """Return the functions of a name with what they declare; those that can't be read are among ``unread``."""
+        if name not in self._routines:
+            self._routines[name] = []
+            for node, outer in self.functions.get(name, ()):
+                try:
+                    self._routines[name].append(read_function(self, node, outer))
+                except Refused as refused:
+                    self.unread.append(refused)
+        return self._routines[name]
 
     def text(self, node: Node) -> str:
         """Return the text of a node as written, blanks in it made single."""
@@ -108,9 +123,18 @@ class Program:
 
 
 def read_program(source: CudaSource) -> Program:
-    """Return what stands at file scope. What can't be read is left out: it is refused where a kernel needs it."""
+    """Return what stands at file scope. What can't be read is left out: it is refused where a kernel needs it.
+
+    The source is gone through once; functions are read for each program, as what is found about their variables is.
+    """
+    program = _read_file(source)
+    return replace(program, unread=list(program.unread), copies={}, _routines={})
+
+
+@lru_cache(maxsize=2)
+def _read_file(source: CudaSource) -> Program:
     program = Program(source)
-    _read_scope(program, source.nodes[0])
+    _read_scope(program, source.root)
     return program
 
 
@@ -137,9 +161,8 @@ def _read_scope(program: Program, scope: Node) -> None:
 def _read_item(program: Program, node: Node, outer: Node) -> None:
     kind = node.type
     if kind == "function_definition":
-        routine = read_routine(program, node, outer)
-        if routine is not None:
-            program.routines.setdefault(routine.name, []).append(routine)
+        if _is_reachable(program, node):
+            program.functions.setdefault(_function_name(program, node)[0], []).append((node, outer))
     elif kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
         _read_type(program, node, outer)
     elif kind in ("type_definition", "alias_declaration"):
@@ -185,44 +208,61 @@ def _read_type(program: Program, node: Node, outer: Node) -> None:
         program.items[text] = Item("struct", text, node, outer=outer)
 
 
-def read_routine(program: Program, node: Node, outer: Node) -> Routine | None:
-    """Return a function that a kernel can reach: ``__global__``, ``__device__`` or ``constexpr``; None for others."""
+def _is_reachable(program: Program, node: Node) -> bool:
+    """Whether a kernel can reach a function: it is ``__global__``, ``__device__`` or ``constexpr``, and has a body."""
     words = {child.type if child.type != "type_qualifier" else program.text(child) for child in node.children}
-    body, declarator = node.child_by_field_name("body"), function_declarator(node)
-    if declarator is None or body is None or not words & {"__global__", "__device__", "constexpr"}:
-        return None
-    return read_function(program, node, outer, body, "__global__" in words)
+    whole = function_declarator(node) is not None and node.child_by_field_name("body") is not None
+    return whole and bool(words & {"__global__", "__device__", "constexpr"})
 
 
-def read_function(program: Program, node: Node, outer: Node, body: Node, kernel: bool) -> Routine:
-    """Return a function with its parameters and locals."""
+def _function_name(program: Program, node: Node) -> tuple[str, Node | None]:
+    """Return a function's name and the template arguments that it is a specialisation for."""
     declarator = function_declarator(node)
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
-    template = outer.child_by_field_name("parameters") if outer.type == "template_declaration" else None
     special = name.child_by_field_name("arguments") if name is not None and name.type == "template_function" else None
     if name is not None and special is not None:
         name = name.child_by_field_name("name")
+    return program.text(name) if name is not None else "", special
+
+
+def read_function(program: Program, node: Node, outer: Node) -> Routine:
+    """Return a function that has a body with its parameters and locals."""
+    body = node.child_by_field_name("body") or node
+    own_name, special = _function_name(program, node)
+    template = outer.child_by_field_name("parameters") if outer.type == "template_declaration" else None
     routine = Routine(
-        program.text(name) if name is not None else "",
+        own_name,
         node,
         outer,
         body,
-        kernel,
+        any(child.type == "__global__" for child in node.children),
         tuple(child for child in template.named_children if child.type != "comment") if template is not None else (),
         special,
     )
     for inner in walk(node):
         if inner.type in ("parameter_declaration", "optional_parameter_declaration"):
             declared = inner.child_by_field_name("declarator")
-            name = declared_name(declared) if declared is not None else None
-            if declared is not None and name is not None and _owner(inner) == node.id:
-                variable = Variable(program.text(name), read_type(program, inner, declared), name, inner,
+            named = declared_name(declared) if declared is not None else None
+            if declared is not None and named is not None and _owner(inner) == node.id:
+                variable = Variable(program.text(named), read_type(program, inner, declared), named, inner,
                                     inner.start_byte, node.end_byte, "parameter")  # fmt: skip
                 routine.parameters.append(variable)
                 routine.variables.setdefault(variable.name, []).append(variable)
         elif inner.type == "declaration" and inner.start_byte >= body.start_byte:
             _read_locals(program, routine, inner)
+        elif inner.type in ("alias_declaration", "type_definition"):
+            name, type_ = alias_of(inner)
+            if name is not None and type_ is not None:
+                routine.aliases[program.text(name)] = type_
     return routine
+
+
+def alias_of(node: Node) -> tuple[Node | None, Node | None]:
+    """Return the name that a ``using`` or ``typedef`` gives, and the type that it stands for."""
+    return (
+        node.child_by_field_name("name") or node.child_by_field_name("declarator"),
+        node.child_by_field_name("type"),
+    )
 
 
 def function_declarator(node: Node) -> Node | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 
 from tree_sitter import Node
 
 from translator.metal_writer.atomics import swapped_elements
-from translator.metal_writer.lines import mark
+from translator.metal_writer.lines import is_primary, mark
 from translator.metal_writer.passes import IN_FUNCTIONS, Pass, SharedParameter
 from translator.metal_writer.program import Origin, Routine, Variable
 from translator.metal_writer.refused import Refused
@@ -18,10 +19,13 @@ from translator.metal_writer.syntax import node_text
 class Renderer:
     """Writes one function; ``names`` are those of its variables, ``attributes`` what it turned out to need.
 
-    ``fields`` are the members that a member function can name.
+    ``fields`` are the members that a member function can name, ``methods`` the member functions, ``template`` the
+    parameters of the struct's template.
     """
 
     fields: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    template: tuple[Node, ...] = ()
 
     def __init__(self, shared: Pass, routine: Routine, names: dict[Variable, str]) -> None:
         self.shared, self.routine, self.names = shared, routine, names
@@ -34,7 +38,11 @@ class Renderer:
         self.flagging = False
         self.replacements: dict[int, Callable[[Node], str]] = {}
         self.taken = {name for name in names.values()}
-        self.swapped = swapped_elements(self.program, routine)
+
+    @cached_property
+    def swapped(self) -> dict[str, Node]:
+        """The elements that an ``atomicCAS`` of the function works on, see `swapped_elements`."""
+        return swapped_elements(self.program, self.routine)
 
     def text(self, node: Node) -> str:
         """Return a node's text with single blanks."""
@@ -109,22 +117,30 @@ class Renderer:
     def flags_of(self, variable: Variable) -> str:
         """Return the name of the flags beside a pointer's array, "" where it has none."""
         for space, array in variable.origins:
-            if space == "array" and array in self.shared.flags:
+            if space == "array" and array in self.shared.flags and self.has_halves(array):
                 use = self.shared.arrays[array]
-                own = variable.home == "parameter" and self.names[variable] in (use.read, use.write)
+                given = self.routine.kernel and variable.home == "parameter"
+                own = given and self.names[variable] in (use.read, use.write)
                 return self.shared.flags[array] if own else f"{self.names[variable]}_written"
         return ""
 
     def out_name(self, variable: Variable) -> str:
         """Return the name of the written half of a pointer into a split array."""
         arrays = [self.shared.arrays[a] for space, a in variable.origins if space == "array"]
-        if variable.home == "parameter" and self.names[variable] == arrays[0].read:
+        if self.routine.kernel and variable.home == "parameter" and self.names[variable] == arrays[0].read:
             return arrays[0].write
         return f"{self.names[variable]}_out"
 
     def is_split(self, origins: set[Origin]) -> bool:
         """Whether a pointer leads into an array that is read and written under two names."""
-        return any(space == "array" and self.shared.arrays[name].split for space, name in origins)
+        return any(
+            space == "array" and self.shared.arrays[name].split and self.has_halves(name) for space, name in origins
+        )
+
+    def has_halves(self, array: str) -> bool:
+        """Whether the function works on both parts of an array that is changed in place."""
+        split = self.shared.splits.get(array)
+        return self.routine.kernel or (split is not None and self.routine in split.halves)
 
     def written(self, node: Node) -> str:
         """Return the text of an expression whose pointers are written through."""
@@ -196,9 +212,7 @@ class Renderer:
     def parenthesised(self, node: Node) -> str:
         """Return an expression's text such that an operator or member can follow it."""
         text = self.render(node)
-        plain = ("identifier", "number_literal", "call_expression", "subscript_expression", "field_expression",
-                 "parenthesized_expression")  # fmt: skip
-        return text if node.type in plain else f"({text})"
+        return text if is_primary(node, text) else f"({text})"
 
     def as_type(self, node: Node, wanted: str) -> str:
         """Return an expression's text, made that type unless it is one already."""

@@ -48,7 +48,7 @@ def open_structs(source: CudaSource, plan: LaunchPlan) -> Opened:
     refused = []
     for kernel in dict.fromkeys(name for name, _ in given):
         try:
-            for routine in (r for r in uses.program.routines.get(kernel, ()) if r.kernel):
+            for routine in (r for r in uses.program.routines_of(kernel) if r.kernel):
                 for (name, at), argument in given.items():
                     if name == kernel and at < len(routine.parameters):
                         uses.hold(routine, routine.parameters[at], argument)

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from translator.cuda_source import walk
 from translator.metal_writer import calls, declarations, elements
 from translator.metal_writer.emits import emits
 from translator.metal_writer.expressions import INDICES
 from translator.metal_writer.lines import unmark
+from translator.metal_writer.names import KEYWORDS, renamed
 from translator.metal_writer.passes import ATTRIBUTE_OF, DROPPED
+from translator.metal_writer.program import alias_of
 from translator.metal_writer.refused import Refused
+from translator.metal_writer.types import SCALARS, canonical, vector_parts
 
 if TYPE_CHECKING:
     from translator.metal_writer.renderer import Renderer
 
 _JOINED = frozenset((
-    "parenthesized_expression", "condition_clause", "unary_expression", "conditional_expression", "comma_expression",
+    "parenthesized_expression", "condition_clause", "unary_expression", "comma_expression",
     "argument_list", "subscript_argument_list", "initializer_list", "if_statement", "else_clause", "for_statement",
     "while_statement", "do_statement", "break_statement", "continue_statement", "return_statement",
     "switch_statement", "case_statement", "compound_statement", "sizeof_expression", "initializer_pair",
@@ -29,7 +33,7 @@ _JOINED = frozenset((
     "field_expression",
 ))  # fmt: skip
 _VERBATIM = frozenset((
-    "true", "false", "null", "char_literal", "field_identifier", "namespace_identifier", "statement_identifier",
+    "true", "false", "char_literal", "field_identifier", "namespace_identifier", "statement_identifier",
     "placeholder_type_specifier", "this",
 ))  # fmt: skip
 _REASONS = {
@@ -42,6 +46,7 @@ _REASONS = {
     "throw_statement": ("'throw'", "Metal has no exceptions"),
     "gnu_asm_expression": ("inline PTX", "write out in C++ what the instruction does"),
     "preproc_if": ("an #if within a function", "keep the branch that is meant"),
+    "preproc_ifdef": ("an #if within a function", "keep the branch that is meant"),
     "string_literal": ("a string", "a kernel can't print: write what you want to see into an output"),
     "raw_string_literal": ("a string", "a kernel can't print: write what you want to see into an output"),
     "for_range_loop": ("a range-based for", "write the loop with an index"),
@@ -94,6 +99,8 @@ def _identifier(renderer: Renderer, node: Node) -> str:
     name = renderer.text(node)
     variable = renderer.reader.variable(node)
     if variable is not None:
+        if variable.type.reference and variable.node.id != node.id:
+            return elements.referred(renderer, node, variable)
         return renderer.leaf(node, renderer.name_of(variable))
     if name in INDICES:
         return renderer.leaf(node, renderer.attribute(ATTRIBUTE_OF[name]))
@@ -103,8 +110,10 @@ def _identifier(renderer: Renderer, node: Node) -> str:
 def named(renderer: Renderer, node: Node, name: str) -> str:
     """Return what a name that is no variable becomes, and note that the header needs it."""
     if name in renderer.fields:
-        return name
-    for parameter in renderer.routine.template:
+        return renamed(name, KEYWORDS)
+    if canonical(name) in SCALARS or vector_parts(canonical(name)) or name in renderer.routine.aliases:
+        return declarations.type_name(renderer, node)
+    for parameter in (*renderer.routine.template, *renderer.template):
         if name in renderer.text(parameter).replace("=", " ").split():
             return name
     program = renderer.program
@@ -138,6 +147,9 @@ def _index(renderer: Renderer, node: Node) -> str:
     for pattern, attribute in _INDEX_FORMS:
         if match := pattern.fullmatch(text):
             return renderer.leaf(node, f"{renderer.attribute(attribute)}.{match[1]}")
+    for operand in (node.named_children[0], node.named_children[-1]):
+        if elements.lies_elsewhere(renderer, operand):
+            renderer.replacements[operand.id] = lambda each: elements.copied(renderer, each)
     return renderer.joined(node)
 
 
@@ -195,6 +207,15 @@ def _described(renderer: Renderer, node: Node) -> str:
 
 
 def _type(renderer: Renderer, node: Node) -> str:
+    above = node.parent.parent if node.parent is not None else None
+    if above is not None and above.type == "template_argument_list" and node.type == "type_identifier":
+        name = renderer.text(node)  # a constant among template arguments reads like a type
+        if (variable := renderer.reader.variable(node)) is not None:
+            return renderer.leaf(node, renderer.name_of(variable))
+        item = renderer.program.items.get(name)
+        constant = item is not None and item.kind == "constant"
+        if constant or name in renderer.program.macros or name in renderer.program.enumerators:
+            return renderer.leaf(node, named(renderer, node, name))
     return renderer.leaf(node, declarations.type_name(renderer, node))
 
 
@@ -218,22 +239,6 @@ def _pragma(renderer: Renderer, node: Node) -> str:
             named(renderer, node, count[1])
         return renderer.leaf(node, text) + renderer.source.text_of(node)[len(text) :]
     return DROPPED + renderer.source.text_of(node)[len(text) :]
-
-
-def _ifdef(renderer: Renderer, node: Node) -> str:
-    """Keep the branch of an ``#ifdef`` that this file means."""
-    name, other = node.child_by_field_name("name"), node.child_by_field_name("alternative")
-    if name is None or (other is not None and other.type != "preproc_else"):
-        raise Refused(node, "an #if within a function has no translation", "keep the branch that is meant")
-    defined = renderer.text(name) in renderer.program.macros
-    if defined == (node.children[0].type == "#ifdef"):
-        children = [c for c in node.children[2:-1] if other is None or c.id != other.id]
-    else:
-        children = other.children[1:] if other is not None else []
-    out = [DROPPED]
-    for before, child in zip([None, *children], children, strict=False):
-        out += [renderer.gap(before.end_byte, child.start_byte) if before is not None else "", renderer.render(child)]
-    return "".join(out)
 
 
 def _comment(renderer: Renderer, node: Node) -> str:
@@ -268,16 +273,38 @@ def _asm(renderer: Renderer, node: Node) -> str:
 
 def _qualified(renderer: Renderer, node: Node) -> str:
     name = node.child_by_field_name("name")
-    scope = renderer.text(node.child_by_field_name("scope") or node)
-    item = renderer.program.items.get(scope)
-    if name is not None and name.type == "identifier" and item is not None and item.kind == "enum":
-        renderer.shared.used[scope] = None
-        return renderer.joined(node)
+    scope = node.child_by_field_name("scope")
+    item = renderer.program.items.get(renderer.text(scope)) if scope is not None else None
+    if name is not None and scope is not None and name.type == "identifier":
+        if item is not None and item.kind == "enum":
+            renderer.shared.used[item.name] = None
+            return renderer.joined(node)
+        if renderer.reader.type_of(node).name:
+            return f"{renderer.leaf(scope, declarations.type_name(renderer, scope))}::{renderer.text(name)}"
     raise Refused(node, f"'{renderer.text(node)}' is not known", "use what is defined in this file")
+
+
+def _conditional(renderer: Renderer, node: Node) -> str:
+    """Return ``a ? b : c``; of pointers into two memories only the one that a template argument chooses."""
+    branch = renderer.reader.known_branch(node)
+    if branch is not None and renderer.reader.type_of(node).points:
+        return renderer.render(branch)
+    return renderer.joined(node)
+
+
+def _alias(renderer: Renderer, node: Node) -> str:
+    """Return a ``using`` or ``typedef`` of a function; one for a pointer names no memory."""
+    name, type_ = alias_of(node)
+    described = node.child_by_field_name("type")
+    pointing = type_ is not None and any(inner.type.endswith("pointer_declarator") for inner in walk(node))
+    if name is None or described is None or type_ is None or pointing or name.type != "type_identifier":
+        raise Refused(node, f"'{renderer.text(node)[:40]}' is not known in a function", "write out the type")
+    return f"{renderer.leaf(node, f'using {renderer.text(name)} =')} {renderer.render(described)};"
 
 
 _HANDLERS: dict[str, Callable[[Renderer, Node], str]] = {
     "number_literal": _number,
+    "null": lambda renderer, node: renderer.leaf(node, "nullptr"),
     "identifier": _identifier,
     "binary_expression": _index,
     "parenthesized_expression": _parenthesised,
@@ -285,6 +312,10 @@ _HANDLERS: dict[str, Callable[[Renderer, Node], str]] = {
     "type_descriptor": _described,
     "type_identifier": _type,
     "sized_type_specifier": _type,
+    "template_type": _type,
+    "dependent_type": _type,
+    "alias_declaration": _alias,
+    "type_definition": _alias,
     "primitive_type": _type,
     "subscript_expression": elements.element,
     "pointer_expression": elements.element,
@@ -292,7 +323,7 @@ _HANDLERS: dict[str, Callable[[Renderer, Node], str]] = {
     "update_expression": elements.update,
     "expression_statement": _statement,
     "preproc_call": _pragma,
-    "preproc_ifdef": _ifdef,
+    "conditional_expression": _conditional,
     "static_assert_declaration": _static_assert,
     "comment": _comment,
     "gnu_asm_expression": _asm,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from translator.cuda_source import CudaSource, span_of
@@ -19,7 +20,9 @@ from translator.launch_plan import (
 from translator.metal_writer.accesses import ATOMIC, READ, UPDATE, Access, find_accesses
 from translator.metal_writer.binding import template_arguments
 from translator.metal_writer.chain import Uses, Versions, name_versions, named, step_arrays, writes
+from translator.metal_writer.conditions import active_source
 from translator.metal_writer.constants import integer
+from translator.metal_writer.constructions import with_constructions
 from translator.metal_writer.copies import copy_functions
 from translator.metal_writer.dependence import Dependence
 from translator.metal_writer.divergence import check_barriers
@@ -34,6 +37,7 @@ from translator.metal_writer.flow import (
     reachable,
     spin_lock,
 )
+from translator.metal_writer.function_arguments import put_in_functions
 from translator.metal_writer.in_place import split_array
 from translator.metal_writer.kernel import write_kernel
 from translator.metal_writer.macros import expand_macros
@@ -89,7 +93,8 @@ class _Work:
 
 def write_metal(source: CudaSource, plan: LaunchPlan) -> Translation:
     """Translate the launches of ``plan``; what can't be translated is among the refusals, never an exception."""
-    opened = open_structs(expand_macros(source), plan)
+    given = put_in_functions(with_constructions(expand_macros(active_source(source))), plan)
+    opened = open_structs(given.source, given.plan)
     source, plan, work = opened.source, opened.plan, _Work()
     for kernel, refused in opened.refused:
         work.refuse(kernel, Finding(refused.reason, refused.advice, span_of(refused.node)))
@@ -101,7 +106,26 @@ def write_metal(source: CudaSource, plan: LaunchPlan) -> Translation:
         versions[fill.array].current, versions[fill.array].initial = "", fill.value
     for number, launch in enumerate(launches):
         _write(launch, plan, versions, work, number)
-    return _translation(plan, versions, work)
+    return _with_own_lines(_translation(plan, versions, work), given.lines)
+
+
+def _with_own_lines(translation: Translation, lines: Mapping[int, int]) -> Translation:
+    """Return a translation whose lines from copies of functions are those of the functions."""
+    if not lines:
+        return translation
+
+    def own(numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(lines.get(number, number) for number in numbers)
+
+    passes = [
+        replace(each, header_lines=own(each.header_lines), source_lines=own(each.source_lines))
+        for each in translation.passes
+    ]
+    refusals = [
+        replace(each, span=each.span._replace(line=lines.get(each.span.line, each.span.line)))
+        for each in translation.refusals
+    ]
+    return replace(translation, passes=tuple(passes), refusals=tuple(refusals))
 
 
 def _without_fills(plan: LaunchPlan, launches: list[_Launch]) -> tuple[list[_Launch], list[Fill]]:
@@ -122,12 +146,12 @@ def _without_fills(plan: LaunchPlan, launches: list[_Launch]) -> tuple[list[_Lau
 def _read(source: CudaSource, plan: LaunchPlan, step: LaunchStep, work: _Work) -> _Launch | None:
     """Read one launch, or note why that can't be done."""
     program = read_program(source)
-    kernel = next((routine for routine in program.routines.get(step.kernel, ()) if routine.kernel), None)
+    kernel = next((routine for routine in program.routines_of(step.kernel) if routine.kernel), None)
     try:
         if kernel is not None:
             return _followed(program, plan, step, kernel)
         if program.unread:
-            raise program.unread[0]
+            raise program.unread[-1]
     except Refused as refused:
         work.refuse(step.kernel, Finding(refused.reason, refused.advice, span_of(refused.node)))
         return None
@@ -275,13 +299,13 @@ def _take_apart(
             combined.append(_Combined(name, held, use.write, ((sums, ""),), f"{held}[i] + {sums}[i]",
                                       "What the array held before, and what the atomics have added."))  # fmt: skip
             continue
-        split = split_array(name, accesses, dependence, name in partly)
+        split = split_array(name, accesses, dependence, launch.readers, name in partly)
         shared.splits[name] = split
         talks |= bool(split.reads_of_output) or split.chosen
         reads = bool(kinds & {READ, UPDATE}) or bool(split.copies)
         output = use.write
         if split.flagged:
-            taken = {array.name for array in work.buffers}
+            taken = {array.name for array in work.buffers} | set(launch.uses)
             output = renamed(f"{_program_name(name)}_new", taken)
             flags = renamed(f"{_program_name(name)}_written", taken)
             shared.flags[name] = flags

@@ -527,3 +527,117 @@ def dropout_hash(arrays: Arrays, axes: Axes) -> dict[str, Array]:
 @reference
 def printf_debug(arrays: Arrays, axes: Axes) -> dict[str, Array]:
     return flat(x=floats(arrays["x"]).clip(-1.0, 1.0))
+
+
+@reference
+def layernorm_packed(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["inp"], axes["B"] * axes["T"], axes["C"])
+    mean, rstd = x.mean(axis=1, keepdims=True), 1.0 / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
+    return flat(out=(x - mean) * rstd * floats(arrays["weight"]) + floats(arrays["bias"]), mean=mean, rstd=rstd)
+
+
+@reference
+def topk_gating_packed(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    tokens, k = axes["num_tokens"], axes["k"]
+    probs = softmax(floats(arrays["gating"], tokens, 64))
+    order = np.argsort(-probs, axis=1)[:, :k]
+    rows = np.arange(k)[None, :] * tokens + np.arange(tokens)[:, None]
+    return flat(weights=np.take_along_axis(probs, order, axis=1), indices=order, rows=rows)
+
+
+@reference
+def rmsnorm_vector_struct(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["input"], axes["num_tokens"], axes["hidden_size"])
+    return flat(out=rms_normalised(x, axes["epsilon"]) * floats(arrays["weight"]))
+
+
+@reference
+def rope_in_function(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    tokens, half = axes["num_tokens"], axes["head_size"] // 2
+    turns = floats(arrays["cos_sin_cache"], axes["max_position"], 2 * half)[arrays["positions"]]
+    cos, sin = turns[:, None, :half], turns[:, None, half:]
+
+    def rotated(name: str, heads: int) -> Array:
+        x = floats(arrays[name], tokens, heads, 2 * half)
+        first, second = x[..., :half], x[..., half:]
+        return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+
+    return flat(query=rotated("query", axes["num_heads"]), key=rotated("key", axes["num_kv_heads"]))
+
+
+@reference
+def fused_classifier(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    rows, used = axes["B"] * axes["T"], axes["V"]
+    logits = floats(arrays["logits"], rows, axes["P"])
+    probs, places = softmax(logits[:, :used]), (np.arange(rows), arrays["targets"])
+    losses = floats(arrays["losses"]) - np.log(probs[places])
+    probs[places] -= 1.0
+    logits[:, :used] = probs * axes["dloss"]
+    return flat(logits=logits, losses=losses)
+
+
+@reference
+def softmax_template_bools(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    mask = floats(arrays["mask"], axes["nrows_y"], axes["ncols"])[np.arange(axes["nrows_x"]) % axes["nrows_y"]]
+    return flat(dst=softmax(floats(arrays["x"], axes["nrows_x"], axes["ncols"]) * axes["scale"] + mask))
+
+
+@reference
+def moments_welford_ops(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["X"], axes["rows"], axes["N"])
+    return flat(mean=x.mean(axis=1), rstd=1.0 / np.sqrt(x.var(axis=1) + axes["eps"]))
+
+
+@reference
+def paged_attention_template(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    seqs, heads, kv_heads = axes["num_seqs"], axes["num_heads"], axes["num_kv_heads"]
+    q = floats(arrays["q"], seqs, heads, 64)
+    keys, values = (floats(arrays[f"{name}_cache"], -1, kv_heads, 64) for name in "kv")
+    tables = arrays["block_tables"].reshape(seqs, axes["max_blocks"])
+    out = np.zeros_like(q)
+    for seq, head in np.ndindex(seqs, heads):
+        length = min(int(arrays["seq_lens"][seq]) + 1, axes["max_blocks"] * 16)
+        rows = (tables[seq][:, None] * 16 + np.arange(16)).ravel()[:length]
+        own = head // (heads // kv_heads)
+        out[seq, head] = softmax(keys[rows, own] @ q[seq, head] * axes["scale"]) @ values[rows, own]
+    return flat(out=out)
+
+
+@reference
+def gemv_int4_half2(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    n, k = axes["n"], axes["k"]
+    digits = arrays["qweight"].reshape(n, k // 8, 1) >> np.arange(0, 32, 4, dtype=np.uint32) & np.uint32(15)
+    grouped = digits.astype(np.float16).reshape(n, k // axes["group"], axes["group"])
+    scales, zeros = (arrays[name].reshape(n, -1, 1) for name in ("scales", "zeros"))
+    weights = ((grouped - zeros) * scales).reshape(n, k // 8, 4, 2)
+    x = floats(arrays["x"], k // 8, 4, 2)
+    parts = np.zeros((n, k // 8, 2), dtype=np.float16)
+    for i in range(4):  # a chain of fused multiplications and additions in half precision
+        parts = (floats(weights[:, :, i]) * x[:, i] + floats(parts)).astype(np.float16)
+    return flat(y=floats(parts).sum(axis=(1, 2)))
+
+
+@reference
+def selective_scan_chunked(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    batch, dim, states, length = axes["batch"], axes["dim"], axes["dstate"], axes["seqlen"]
+    u, delta, z = (floats(arrays[name], batch, dim, length) for name in ("u", "delta", "z"))
+    b, c = (floats(arrays[name], batch, 1, states, length) for name in "BC")
+    decay, delta = -np.exp(floats(arrays["A_log"], dim, states)), np.log1p(np.exp(delta))
+    state, y = np.zeros((batch, dim, states)), np.zeros_like(u)
+    for t in range(length):
+        step = delta[:, :, t, None]
+        state = np.exp(step * decay) * state + step * u[:, :, t, None] * b[..., t]
+        y[:, :, t] = (state * c[..., t]).sum(axis=2)
+    return flat(out=(y + floats(arrays["D"], dim, 1) * u) * z * sigmoid(z))
+
+
+@reference
+def nms_bitmask(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    n = axes["n_boxes"]
+    boxes = floats(arrays["boxes"], n, 4)
+    low, high = np.maximum(boxes[:, None, :2], boxes[None, :, :2]), np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    common = np.prod(np.maximum(high - low, 0.0), axis=2)
+    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    later = np.triu(common / (area[:, None] + area[None, :] - common) > axes["iou"], 1)
+    words = np.pad(later, ((0, 0), (0, -n % 64))).reshape(n, -1, 64).astype(np.uint64)
+    return flat(mask=(words << np.arange(64, dtype=np.uint64)).sum(axis=2, dtype=np.uint64))

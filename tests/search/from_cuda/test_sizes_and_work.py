@@ -11,9 +11,9 @@ from translator.launch_plan import ArrayPlan, LaunchPlan, LaunchStep, Role
 from translator.span import Span
 
 
-def plan(extent: str, axes: tuple[str, ...], grid: str = "1", **more: object) -> LaunchPlan:
+def plan(extent: str, axes: tuple[str, ...], grid: str = "1", shared: str = "0", **more: object) -> LaunchPlan:
     arrays = (ArrayPlan("x", "float32", extent, Role.INPUT), ArrayPlan("y", "float32", extent, Role.OUTPUT))
-    step = LaunchStep("f", (), (grid, "1", "1"), ("64", "1", "1"), "0", (), Span(0, 0, 1, 1))
+    step = LaunchStep("f", (), (grid, "1", "1"), ("64", "1", "1"), shared, (), Span(0, 0, 1, 1))
     return LaunchPlan(axes, (), arrays, (step,), **more)  # type: ignore[arg-type]
 
 
@@ -22,6 +22,31 @@ def plan(extent: str, axes: tuple[str, ...], grid: str = "1", **more: object) ->
 )
 def test_axes_have_the_sizes_that_go_with_their_names(axis: str, size: int) -> None:
     assert usual_size(axis) == size
+
+
+@pytest.mark.parametrize(("kernel", "size"), [("matmul", 1024), ("topk_softmax", 8), ("moe_gating", 8)])
+def test_a_name_can_mean_another_size_in_another_kernel(kernel: str, size: int) -> None:
+    assert usual_size("k", kernel) == size
+
+
+def test_an_axis_that_a_check_holds_up_does_not_keep_the_others_from_shrinking() -> None:
+    found = bench_size(plan("rows * padded", ("rows", "vocab", "padded"), requires=(("least", "padded", "vocab"),)))
+    assert found is not None
+    assert found["padded"] >= found["vocab"] == 32000
+    assert 2 * found["rows"] * found["padded"] <= MOST_ELEMENTS
+
+
+def test_the_timed_size_leaves_the_shared_memory_within_what_metal_has() -> None:
+    wide = plan("rows * cols", ("rows", "cols"), shared="cols * 16")
+    found = bench_size(wide)
+    assert found is not None
+    assert found["cols"] * 16 <= 24 << 10
+    assert 2 * found["rows"] * found["cols"] >= LEAST_ELEMENTS, "the other axis grows instead"
+
+
+def test_axes_that_a_check_ties_together_are_counted_at_other_sizes_too() -> None:
+    tied = plan("n * k", ("n", "k", "group"), requires=(("multiple", "k", "group"),), given=(("k", 64), ("group", 64)))
+    assert len({size["k"] for size in counting_sizes(tied)}) > 1
 
 
 def test_the_sizes_of_a_main_are_taken_as_they_are() -> None:

@@ -185,3 +185,70 @@ __global__ void k(const float* x, float* part, float* y, unsigned* done) {
               "done": "zeroed scratch uint32 1", "lock": "zeroed scratch int32 1"}  # fmt: skip
     assert "make it two launches" in refusals(last, plan([launch("k", "n", "1", "x, part, y, done")], arrays))[0]
     assert "waits for other threads" in refusals(lock, plan([launch("k", "n", "1", "lock, y")], arrays))[0]
+
+
+def test_votes_and_reductions_are_over_the_lanes_of_their_mask(run: Runner) -> None:
+    source = """\
+__global__ void k(const int* x, int* y) {
+  int i = threadIdx.x, v = x[i];
+  unsigned mask = i % 32 < 16 ? 0x0000ffffu : 0xffff0000u;
+  y[i] = __any_sync(mask, v > 90) + 2 * __all_sync(mask, v > 5) + 4 * __reduce_add_sync(mask, v);
+  y[64 + i] = __reduce_max_sync(mask, v) - __reduce_min_sync(mask, v);
+  y[128 + i] = __popc(__match_any_sync(mask, v / 50));
+}
+"""
+    made = translate(source, plan([launch("k", "1", "64", "x, y")], {"x": "in int32 64", "y": "out int32 192"}))
+    x = np.random.default_rng(3).integers(100, size=64).astype(np.int32)
+    halves = x.reshape(4, 16)
+    votes = (halves > 90).any(1) + 2 * (halves > 5).all(1) + 4 * halves.sum(1)
+    same = (halves[:, :, None] // 50 == halves[:, None, :] // 50).sum(2)
+    want = np.concatenate([np.repeat(votes, 16), np.repeat(np.ptp(halves, axis=1), 16), same.ravel()])
+    np.testing.assert_array_equal(run(made, {"x": x})["y"], want)
+
+
+def test_an_operation_within_an_operation_keeps_its_parentheses(run: Runner) -> None:
+    source = """\
+#define TWICE(x) x * 2.f
+__global__ void k(const __half2* q, const float* x, float* y) {
+  int i = threadIdx.x;
+  __half2 w = __hmul2(__hsub2(q[i], __float2half2_rn(8.f)), __float2half2_rn(0.5f));
+  y[i] = __low2float(w) + __fdividef(__fadd_rn(x[i], 1.f), __fsub_rn(x[i], 9.f)) + TWICE(__fadd_rn(x[i], 1.f));
+}
+"""
+    arrays = {"q": "in float16 2 * n", "x": "in float32 n", "y": "out float32 n"}
+    made = translate(source, plan([launch("k", "1", "n", "q, x, y")], arrays))
+    x = np.arange(8, dtype=np.float32)
+    q = np.arange(16, dtype=np.float16)
+    want = (q[0::2] - 8) * 0.5 + (x + 1) / (x - 9) + (x + 1) * 2
+    np.testing.assert_allclose(run(made, {"q": q, "x": x}, n=8)["y"], want, rtol=1e-5)
+
+
+def test_a_barrier_of_some_lanes_is_refused() -> None:
+    source = """\
+__global__ void k(float* y) {
+  __shared__ float s[32];
+  if (threadIdx.x < 16) { s[threadIdx.x] = 1.f; __syncwarp(0xffff); y[threadIdx.x] = s[threadIdx.x ^ 1]; }
+}
+"""
+    found = refusals(source, plan([launch("k", "1", "32", "y")], {"y": "out float32 16"}))
+    assert found[0].startswith("3:49: '__syncwarp' of a part of the warp")
+
+
+def test_a_factor_of_more_than_24_bits_loses_the_others(run: Runner) -> None:
+    source = "__global__ void k(const int* x, int* y) { y[threadIdx.x] = __mul24(x[threadIdx.x], 3); }"
+    made = translate(source, plan([launch("k", "1", "3", "x, y")], {"x": "in int32 3", "y": "out int32 3"}))
+    y = run(made, {"x": np.array([5, (1 << 24) + 7, 0x00FFFFFF], np.int32)})["y"]
+    assert list(y) == [15, 21, -3]
+
+
+def test_bytes_and_words_are_put_together_as_cuda_does(run: Runner) -> None:
+    source = """\
+__global__ void k(unsigned* y) {
+  y[0] = __byte_perm(0x33221100u, 0x77665544u, 0x7520);
+  y[1] = __byte_perm(0x80u, 0u, 0x888a);
+  y[2] = __funnelshift_l(0x80000001u, 0x0000000fu, 4);
+  y[3] = __funnelshift_r(0x80000001u, 0x0000000fu, 36);
+}
+"""
+    made = translate(source, plan([launch("k", "1", "1", "y")], {"y": "out uint32 4"}))
+    assert [hex(word) for word in run(made, {})["y"]] == ["0x77552200", "0xffffff00", "0xf8", "0xf8000000"]
