@@ -10,6 +10,7 @@ Three steps, because a GPU machine may have neither this package nor a network:
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -99,7 +100,10 @@ def _write_trial(folder: Path, text: str, plan: Any, program: Any, inputs: Any, 
     from translator.device_text import device_text
 
     folder.mkdir(parents=True, exist_ok=True)
-    body, arrays = [], []
+    code = device_text(parse_cuda(text, ""))
+    # A plan has a kernel's bare name.
+    body = [f"    using namespace {name};" for name in re.findall(r"\bnamespace\s+(\w+)\s*\{", code)]
+    arrays = []
     for array in program.arrays:
         spec = array.spec
         content = inputs.get(spec.name)
@@ -140,7 +144,6 @@ def _write_trial(folder: Path, text: str, plan: Any, program: Any, inputs: Any, 
             name = entry["name"]
             bytes_ = (folder / f"{name}.in").stat().st_size
             body.append(f'    save("{name}.got", {name}_.at, {bytes_});')
-    code = device_text(parse_cuda(text, ""))
     harness = _HARNESS.format(body="\n".join(body))
     (folder / "trial.cu").write_text(
         "".join(f"#include <{header}>\n" for header in _HEADERS) + f"{code}\n{harness}", encoding="utf-8"

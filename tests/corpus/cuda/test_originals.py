@@ -51,7 +51,7 @@ def inputs_of(case: Mapping[str, Any], program: CudaProgram, axes: Mapping[str, 
         if spec.dtype.floating:
             values = rng.standard_normal(spec.shape)
         else:
-            below = case.get("below", {}).get(spec.name, "100")
+            below = {**case.get("below", {}), **case.get("draw", {})}.get(spec.name, "100")
             values = rng.integers(0, evaluate(below, axes), spec.shape)
         arrays[spec.name] = spec.dtype.encode(values)
     return arrays
