@@ -12,8 +12,9 @@ demo: $(STAMP)
 	@echo "Now open the explorer:   $(BIN)/ksearch-tui"
 	@echo "or watch a recorded run: $(BIN)/ksearch-tui replay attention"
 
+# Many of them wait for a screen or a process: three workers keep two cores busy.
 test: $(STAMP)
-	$(BIN)/pytest tests -m "not slow" -n 2
+	$(BIN)/pytest tests -m "not slow" -n 3 --dist worksteal
 
 test-all: $(STAMP)
 	$(BIN)/pytest tests -n 2
