@@ -21,8 +21,15 @@ from search.tree import Tree
 from sessions.examples import example_names, example_path
 from sessions.report import gather
 from sessions.store import Session, read_session
-from tests.sessions.all_kinds import all_kinds, decided, failing, in_session, program, proposed, replied
-from tests.sessions.conftest import passed, stored
+from tests.sessions.all_kinds import (
+    a_root_that_failed,
+    all_kinds,
+    in_session,
+    program,
+    proposed,
+    replied,
+)
+from tests.sessions.conftest import passed
 
 VOID = frozenset({"meta"})
 PARTS = {"html", "head", "title", "style", "body", "main", "header", "footer", "section", "h1", "h2", "h3", "p"}
@@ -236,15 +243,8 @@ def test_a_run_without_a_result_says_so() -> None:
 
 
 def test_a_first_program_that_failed_is_the_outcome() -> None:
-    broken = program("a")
     happenings = [
-        proposed("o1", "", "root", ""),
-        decided("o1", "approve", "engine"),
-        ("started", {"option": "o1", "attempt": 1}),
-        *stored(broken),
-        ("wrote", {"option": "o1", "program": broken.sha256, "attempt": 1, "by": "catalogue", "note": ""}),
-        failing("o1", broken, 1, "a race"),
-        ("failed", {"option": "o1", "reason": "no other way"}),
+        *a_root_that_failed(),
         ("stopped", {"reason": "there is nothing to build on"}),
     ]
     words = page_of(in_session(happenings)).words

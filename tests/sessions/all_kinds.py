@@ -134,3 +134,17 @@ def all_kinds(say: Say = str) -> list[Happening]:
 def kinds(events: list[Event]) -> set[str]:
     """Return the kinds of ``events``."""
     return {event.kind for event in events}
+
+
+def a_root_that_failed() -> list[Happening]:
+    """Return what happens in a run whose first program fails for good."""
+    broken = program("a")
+    return [
+        proposed("o1", "", "root", ""),
+        decided("o1", "approve", "engine"),
+        ("started", {"option": "o1", "attempt": 1}),
+        *stored(broken),
+        ("wrote", {"option": "o1", "program": broken.sha256, "attempt": 1, "by": "catalogue", "note": ""}),
+        failing("o1", broken, 1, "a race"),
+        ("failed", {"option": "o1", "reason": "no other way"}),
+    ]

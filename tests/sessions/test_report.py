@@ -15,7 +15,15 @@ from sessions.examples import example_names, example_path
 from sessions.report import gather
 from sessions.report_nodes import Decision, Node
 from sessions.store import Session, SessionError, read_session
-from tests.sessions.all_kinds import all_kinds, decided, failing, in_session, kinds, program, proposed
+from tests.sessions.all_kinds import (
+    a_root_that_failed,
+    all_kinds,
+    decided,
+    in_session,
+    kinds,
+    program,
+    proposed,
+)
 from tests.sessions.conftest import evaluated, passed, stored
 
 ALL = in_session(all_kinds())
@@ -187,17 +195,7 @@ def test_a_session_without_events_has_only_its_settings() -> None:
 
 
 def test_a_root_that_failed_leaves_no_best() -> None:
-    broken = program("a")
-    happenings = [
-        proposed("o1", "", "root", ""),
-        decided("o1", "approve", "engine"),
-        ("started", {"option": "o1", "attempt": 1}),
-        *stored(broken),
-        ("wrote", {"option": "o1", "program": broken.sha256, "attempt": 1, "by": "catalogue", "note": ""}),
-        failing("o1", broken, 1, "a race"),
-        ("failed", {"option": "o1", "reason": "no other way"}),
-    ]
-    report = gather("a", in_session(happenings))
+    report = gather("a", in_session(a_root_that_failed()))
     assert report.best is None and report.timings == ()
     assert [option.failed for option in report.given_up] == ["no other way"]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from search.devices.base import CheckReport
+from search.devices.simulator.compilers import find_compiler
 from search.kernels.dtypes import Array
 
 LAUNCH = {"outputs": {"out": ((32,), "float32")}, "grid": 32, "threadgroup": 32}
@@ -18,7 +19,8 @@ def reports(bench, source: str, header: str = "", **inputs: Array) -> list[Check
 
 
 def test_an_index_past_a_private_array_is_found(bench):
-    found, *_ = reports(bench, "float acc[4] = {1, 2, 3, 4};\nacc[i % 5] += 1;\nout[i] = acc[0] + acc[3];")
+    found, *others = reports(bench, "float acc[4] = {1, 2, 3, 4};\nacc[i % 5] += 1;\nout[i] = acc[0] + acc[3];")
+    assert not others or find_compiler().clang  # whose layout has something else behind the array
     assert (found.stage, found.line, found.certain) == ("bounds", 3, True)
     assert "thread 4 (simdgroup 0, lane 4) uses the index 4 of 'acc', a `float[4]` in line 3" in found.message
 

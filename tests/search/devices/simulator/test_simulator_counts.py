@@ -107,7 +107,7 @@ for (int d = 0; d < {size}; ++d) out[i * {size} + d] = sums[d];
 
 
 @pytest.mark.skipif(find_compiler().zig, reason="zig does not write what a stack frame takes")
-@pytest.mark.parametrize(("size", "least", "most"), [(4, 16, 40), (64, 56, 112), (128, 120, 176)])
+@pytest.mark.parametrize(("size", "least", "most"), [(4, 16, 40), (64, 64, 112), (128, 128, 176)])
 def test_a_row_of_private_values_takes_as_many_registers(bench, size, least, most):
     counts = bench.counts(
         I + ROW.format(size=size),
@@ -116,7 +116,8 @@ def test_a_row_of_private_values_takes_as_many_registers(bench, size, least, mos
         grid=64,
         threadgroup=64,
     )
-    assert least <= counts.registers_per_thread <= most
+    # What clang keeps in the CPU's own registers is in no frame.
+    assert least - (8 if find_compiler().clang else 0) <= counts.registers_per_thread <= most
 
 
 def test_footprints_count_what_was_touched_once(bench):
