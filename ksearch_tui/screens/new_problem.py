@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
 from ksearch_tui.inert import one_line
@@ -32,6 +33,7 @@ class NewProblemDialog(ModalScreen[Path | None]):
         self._profile = profile
         self._answers: dict[str, str] = {}
         self._busy = False
+        self._left: Widget | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -62,6 +64,7 @@ class NewProblemDialog(ModalScreen[Path | None]):
         """Forget what was answered: another file or kernel asks for other things."""
         self._answers.clear()
         self.query_one("#questions").remove_children()
+        self._say("", "")
 
     @on(Input.Submitted)
     @on(Button.Pressed, "#go")
@@ -79,7 +82,7 @@ class NewProblemDialog(ModalScreen[Path | None]):
             missing[0].query_one(Input).focus()
             return
         answers = self._answers | {question.key: question.answer for question in asked}
-        self._busy = True
+        self._be_busy(True)
         self._say("Reading…", "$text-accent")
         folder = Path(self._text("folder") or Path(source).stem).expanduser()
         self._work(Path(source).expanduser(), self._text("kernel") or None, answers, folder)
@@ -111,7 +114,7 @@ class NewProblemDialog(ModalScreen[Path | None]):
 
     async def _ask(self, reading: Reading, answers: dict[str, str]) -> None:
         """Show all that is open, unless there is something that no answer helps with."""
-        self._busy = False
+        self._be_busy(False)
         if fixed := next((question for question in reading.questions if not question.answer), None):
             self._refuse(f"{reading.evidence(fixed)}: {fixed.message}")
             return
@@ -124,11 +127,21 @@ class NewProblemDialog(ModalScreen[Path | None]):
         shown = self.query_one("#questions")
         await shown.remove_children()
         await shown.mount_all(asked)
-        asked[0].query_one(Input).focus()
+        self.set_focus(asked[0].query_one(Input))
         self._say(f"{len(asked)} to answer.", "$text-warning")
 
+    def _be_busy(self, busy: bool) -> None:
+        """Take no key for a field while the file is read: it would change what the reading is of."""
+        self._busy = busy
+        if busy:
+            self._left = self.focused
+        for field in self.query(Input):
+            field.disabled = busy
+        if not busy:
+            self.set_focus(self._left)
+
     def _refuse(self, said: str) -> None:
-        self._busy = False
+        self._be_busy(False)
         self._say(one_line(said), "$text-error")
 
     def _text(self, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -142,7 +142,6 @@ class ScriptedRun:
     engine: Engine | None = None
 
     async def open_engine(self, config: RunConfig, *, tree: Tree | None = None) -> Engine:
-        moments = (datetime(2025, 11, 3, 14, 2, tzinfo=UTC) + timedelta(seconds=7 * n) for n in range(10**9))
         self.engine = Engine(
             config,
             load_problem(config.problem),
@@ -150,9 +149,14 @@ class ScriptedRun:
             self.proposer,
             self.evaluator,
             tree=tree,
-            clock=lambda: next(moments),
+            clock=self.clock,
         )
         return self.engine
+
+    def clock(self) -> datetime:
+        """Seven seconds an event, however often anyone looks at the clock between two."""
+        events = len(self.tree.events) if self.engine is not None else 0
+        return datetime(2025, 11, 3, 14, 2, tzinfo=UTC) + timedelta(seconds=7 * events)
 
     def app(self, *, autopilot: bool = False) -> KsearchApp:
         """Return the app at the explorer, on a clock that shows 3:12."""
@@ -224,3 +228,27 @@ def settle(run: ScriptedRun, until):
         await pilot.pause()
 
     return wait
+
+
+@pytest.fixture
+def picture(snap_compare):
+    """Return a comparison of an app with its picture on record, made once nothing on the screen moves any more.
+
+    A pause of the pilot ends when the process looks idle, which it does too while a busy machine gives it no time.
+    """
+
+    async def at_rest(pilot) -> None:
+        seen = [""] * 5
+        while len(set(seen)) > 1 or not seen[0]:
+            # Longer than the 1/60 s at which a screen draws what has changed.
+            await pilot.pause(0.02)
+            seen = [*seen[1:], pilot.app.export_screenshot(simplify=True)]
+
+    def compare(app: KsearchApp, size: tuple[int, int], before: Callable[..., Awaitable[None]]) -> bool:
+        async def prepare(pilot) -> None:
+            await before(pilot)
+            await asyncio.wait_for(at_rest(pilot), 60)
+
+        return bool(snap_compare(app, terminal_size=size, run_before=prepare))
+
+    return compare

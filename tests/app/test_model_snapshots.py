@@ -41,7 +41,7 @@ def played(run, model_server: ModelServer) -> Played:
     return Played(model_server)
 
 
-def test_activity_with_a_growing_reply(snap_compare, run, played, until, size):
+def test_activity_with_a_growing_reply(picture, run, played, until, size):
     played.says("write", reply(written(KERNEL), reasoning="Plain first. ", pieces=4, stall_after=72))
 
     async def show(pilot) -> None:
@@ -52,10 +52,10 @@ def test_activity_with_a_growing_reply(snap_compare, run, played, until, size):
     def text(pilot) -> LiveText:
         return pilot.app.screen.query_one(LiveText)
 
-    assert snap_compare(run.app(), terminal_size=size, run_before=show)
+    assert picture(run.app(), size, show)
 
 
-def test_activity_with_finished_replies_and_records(snap_compare, run, played, until, size):
+def test_activity_with_finished_replies_and_records(picture, run, played, until, size):
     played.says("write", written("SUM"), written("// one simdgroup a row\n"), written("// loads\n"))
     families = [{"name": "lanes", "options": [option("one simdgroup a row", predicted=1.1)]}]
     families += [{"name": name, "options": [option(name, predicted=0.9)]} for name in ("loads", "exp2")]
@@ -74,7 +74,7 @@ def test_activity_with_finished_replies_and_records(snap_compare, run, played, u
     asyncio.run(record())
     events = [_fixed(event) for event in run.tree.events]
     app = KsearchApp(AtReplay(events, run.config, "row sums", paused=True))
-    assert snap_compare(app, terminal_size=size, press=["end", "5"])
+    assert picture(app, size, lambda pilot: pilot.press("end", "5"))
 
 
 def _fixed(event: Event) -> Event:
@@ -83,7 +83,7 @@ def _fixed(event: Event) -> Event:
     return replace(event, data={**event.data, **used}) if event.kind == "replied" else event
 
 
-def test_start_with_a_model(snap_compare, run, until, monkeypatch, size):
+def test_start_with_a_model(picture, run, until, monkeypatch, size):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr("ksearch_tui.screens.start.example_names", lambda: [])
     monkeypatch.setattr(
@@ -98,4 +98,4 @@ def test_start_with_a_model(snap_compare, run, until, monkeypatch, size):
             field.cursor_blink = False
         await pilot.pause()
 
-    assert snap_compare(app, terminal_size=size, run_before=show)
+    assert picture(app, size, show)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from ksearch_tui.screens.explorer import ExplorerScreen
 from ksearch_tui.screens.new_problem import NewProblemDialog, OpenQuestion
 from ksearch_tui.screens.start import StartScreen
 from ksearch_tui.start_at import AtStart
+from search.from_cuda.reading import read_cuda
 from search.problems.definition import load_problem
 
 DOUBLE = """\
@@ -42,7 +44,8 @@ async def open_dialog(pilot, until) -> None:
 
 async def answer(pilot, until, **values: str) -> None:
     """Answer the questions by their keys, in their order, each with Enter."""
-    await until(pilot, lambda: len(pilot.app.screen.query(OpenQuestion)) == len(values), seconds=30)
+    await until(pilot, lambda: pilot.app.screen.query("#questions Input:focus"), seconds=30)
+    assert len(pilot.app.screen.query(OpenQuestion)) == len(values)
     for question in pilot.app.screen.query(OpenQuestion):
         assert pilot.app.focused is question.query_one(Input)
         question.query_one(Input).value = values[question.key]
@@ -102,3 +105,25 @@ async def test_what_is_no_cuda_is_said_in_place(run, until, source, content, sai
         await pilot.press("enter")
         await until(pilot, lambda: said in text(pilot, "said"), seconds=30)
         assert isinstance(pilot.app.screen, NewProblemDialog)
+
+
+async def test_no_key_reaches_a_field_while_the_file_is_read(run, until, source, monkeypatch):
+    reading, go_on = threading.Event(), threading.Event()
+
+    def read_slowly(*args):
+        reading.set()
+        go_on.wait(60)
+        return read_cuda(*args)
+
+    monkeypatch.setattr("search.from_cuda.reading.read_cuda", read_slowly)
+    async with KsearchApp(AtStart(run.config), open_engine=run.open_engine).run_test(size=(100, 30)) as pilot:
+        await open_dialog(pilot, until)
+        field = pilot.app.screen.query_one("#source", Input)
+        field.value = str(source)
+        await pilot.press("enter")
+        await until(pilot, reading.is_set, seconds=30)
+        await pilot.press("x", "tab", "x")
+        assert [field.value for field in pilot.app.screen.query(Input)] == [str(source), "", ""]
+        go_on.set()
+        await until(pilot, lambda: pilot.app.screen.query("#questions Input:focus"), seconds=30)
+        await pilot.press("escape")

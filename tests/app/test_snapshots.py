@@ -47,11 +47,11 @@ def steered(settle):
 
 
 @pytest.mark.parametrize("tab", ["1", "2", "4", "5"], ids=["option", "kernel", "timing", "activity"])
-def test_explorer(snap_compare, run, steered, size, tab):
-    assert snap_compare(run.app(), terminal_size=size, run_before=lambda pilot: steered(pilot, tab))
+def test_explorer(picture, run, steered, size, tab):
+    assert picture(run.app(), size, lambda pilot: steered(pilot, tab))
 
 
-def test_mapping(snap_compare, run, steered, until, size):
+def test_mapping(picture, run, steered, until, size):
     async def show(pilot) -> None:
         await steered(pilot, "3", "enter")
         screen = pilot.app.screen
@@ -59,14 +59,14 @@ def test_mapping(snap_compare, run, steered, until, size):
         await pilot.press(*["right_square_bracket"] * 3)
         await pilot.pause()
 
-    assert snap_compare(run.app(), terminal_size=size, run_before=show)
+    assert picture(run.app(), size, show)
 
 
-def test_explorer_with_a_diff(snap_compare, run, steered, size):
-    assert snap_compare(run.app(), terminal_size=size, run_before=lambda pilot: steered(pilot, "d"))
+def test_explorer_with_a_diff(picture, run, steered, size):
+    assert picture(run.app(), size, lambda pilot: steered(pilot, "d"))
 
 
-def test_explorer_while_an_evaluation_runs(snap_compare, run, settle, size):
+def test_explorer_while_an_evaluation_runs(picture, run, settle, size):
     async def hold(pilot) -> None:
         await settle(pilot)
         run.evaluator.gate.clear()
@@ -74,10 +74,10 @@ def test_explorer_while_an_evaluation_runs(snap_compare, run, settle, size):
             await pilot.press(key)
             await settle(pilot)
 
-    assert snap_compare(run.app(), terminal_size=size, run_before=hold)
+    assert picture(run.app(), size, hold)
 
 
-def test_redirect_with_a_question(snap_compare, run, settle, until, size):
+def test_redirect_with_a_question(picture, run, settle, until, size):
     async def ask(pilot) -> None:
         await settle(pilot)
         await pilot.press("r")
@@ -86,10 +86,10 @@ def test_redirect_with_a_question(snap_compare, run, settle, until, size):
         await pilot.press(*"go faster", "enter")
         await until(pilot, lambda: pilot.app.screen.query_one("#choices").has_focus)
 
-    assert snap_compare(run.app(), terminal_size=size, run_before=ask)
+    assert picture(run.app(), size, ask)
 
 
-def test_new_option(snap_compare, run, settle, until, size):
+def test_new_option(picture, run, settle, until, size):
     async def open_dialog(pilot) -> None:
         await settle(pilot)
         await pilot.press("n")
@@ -98,19 +98,19 @@ def test_new_option(snap_compare, run, settle, until, size):
             field.cursor_blink = False
         await pilot.press(*"two rows a simdgroup")
 
-    assert snap_compare(run.app(), terminal_size=size, run_before=open_dialog)
+    assert picture(run.app(), size, open_dialog)
 
 
-def test_help(snap_compare, run, settle, size):
+def test_help(picture, run, settle, size):
     async def open_help(pilot) -> None:
         await settle(pilot)
         await pilot.press("question_mark")
         await pilot.pause()
 
-    assert snap_compare(run.app(), terminal_size=size, run_before=open_help)
+    assert picture(run.app(), size, open_help)
 
 
-def test_start(snap_compare, run, until, monkeypatch, size):
+def test_start(picture, run, until, monkeypatch, size):
     recent = [Path("/home/you/softmax-20251103-1402.ksearch.toml"), Path("/home/you/mine [b].ksearch.toml")]
     monkeypatch.setattr("ksearch_tui.screens.start.recent_sessions", lambda: recent)
     monkeypatch.setattr("ksearch_tui.screens.start.example_names", lambda: ["attention", "softmax"])
@@ -128,10 +128,10 @@ def test_start(snap_compare, run, until, monkeypatch, size):
         await until(pilot, lambda: isinstance(app.screen, StartScreen))
         await pilot.pause()
 
-    assert snap_compare(app, terminal_size=size, run_before=show)
+    assert picture(app, size, show)
 
 
-def test_replay(snap_compare, run, steered, size):
+def test_replay(picture, run, steered, size):
     async def record() -> None:
         async with run.app().run_test(size=(80, 24)) as pilot:
             await steered(pilot, "q")
@@ -139,10 +139,10 @@ def test_replay(snap_compare, run, steered, size):
     asyncio.run(record())
     session = read_session(run.session)
     app = KsearchApp(AtReplay(session.events, session.config, "row sums", paused=True))
-    assert snap_compare(app, terminal_size=size, press=["end", "left", "j"])
+    assert picture(app, size, lambda pilot: pilot.press("end", "left", "j"))
 
 
-def test_new_problem_with_a_question(snap_compare, run, until, monkeypatch, tmp_path, size):
+def test_new_problem_with_a_question(picture, run, until, monkeypatch, tmp_path, size):
     monkeypatch.setattr("ksearch_tui.screens.start.example_names", lambda: [])
     monkeypatch.setattr(
         "ksearch_tui.screens.start.new_session_path", lambda problem: Path("/home/you/run.ksearch.toml")
@@ -158,10 +158,10 @@ def test_new_problem_with_a_question(snap_compare, run, until, monkeypatch, tmp_
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewProblemDialog))
         await pilot.press(*"twice.cu", "enter")
-        await until(pilot, lambda: len(pilot.app.screen.query("#questions Input")) == 2, seconds=30)
+        await until(pilot, lambda: pilot.app.screen.query("#questions Input:focus"), seconds=60)
         for field in pilot.app.screen.query(Input):
             field.cursor_blink = False
         await pilot.press(*"ceildiv(n, 32)")
 
     app = KsearchApp(AtStart(), open_engine=run.open_engine)
-    assert snap_compare(app, terminal_size=size, run_before=ask)
+    assert picture(app, size, ask)
