@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from translator.metal_attributes import ATTRIBUTES
+from translator.paired_braces import unpaired_braces
 
 MOST_CHARACTERS = 256 << 10
 """The longest text that is read at all; the longest kernel that MLX has is a tenth of it."""
@@ -124,7 +125,7 @@ def reaching_out(text: str, reach: Reach = METAL) -> Iterator[tuple[int, str]]:
         _word_findings(code, reach),
         _pragma_findings(code, text, reach),
         _directive_findings(code, reach),
-        _brace_findings(code) if reach.closed else (),
+        unpaired_braces(code) if reach.closed else (),
         _nesting_findings(code),
     )
     yield from islice(findings, _ENOUGH)
@@ -151,7 +152,7 @@ def _hiding(text: str) -> Iterator[tuple[int, str]]:
     if len(text) > MOST_CHARACTERS:
         yield 1, f"the text has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read: make it shorter"
         return
-    for match in _NOT_PRINTABLE.finditer(text):
+    for match in _NOT_PRINTABLE.finditer(plain_comments(text)):
         code_point = f"U+{ord(match.group()):04X}"
         yield line_of(text, match.start()), f"{code_point} can't stand in MLX's sources: spell it in ASCII"
     for match in _TOKEN.finditer(text):
@@ -183,6 +184,17 @@ def blank_text(text: str) -> str:
     return _TOKEN.sub(lambda match: match["number"] or match["raw"] or re.sub(r"[^\n]", " ", match.group()), text)
 
 
+def plain_comments(text: str) -> str:
+    """Return ``text`` with each letter or sign beyond ASCII in its comments as a ``_``: MLX hands Metal ASCII alone."""
+    return _TOKEN.sub(
+        lambda match: _plain(match.group()) if match.group().startswith(("//", "/*")) else match.group(), text
+    )
+
+
+def _plain(comment: str) -> str:
+    return "".join("_" if letter.isprintable() and not letter.isascii() else letter for letter in comment)
+
+
 def _directive_findings(code: str, reach: Reach) -> Iterator[tuple[int, str]]:
     for match in _DIRECTIVE.finditer(code):
         word, rest = match.groups()
@@ -194,53 +206,6 @@ def _directive_findings(code: str, reach: Reach) -> Iterator[tuple[int, str]]:
             yield line, reach.only_pragmas
         elif word not in _ALLOWED_DIRECTIVES:
             yield line, f"#{word} is not accepted: drop it"
-
-
-_BRACE_OR_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)(?:\\\r?\n|[^\n])*|[{}]", re.MULTILINE)
-_CLOSES_TOO_MUCH = "this '}' has no '{': in a source it would end the function that MLX writes around it; remove it"
-
-
-def _brace_findings(code: str) -> Iterator[tuple[int, str]]:
-    """Find braces that don't pair up within the text, within each branch of an #if, and within each #define.
-
-    Were they counted over the whole text only, ``#define`` and ``#if 0`` could hide one half of a pair and let the rest
-    close the generated function.
-    """
-    open_lines: list[list[int]] = [[]]
-    for match in _BRACE_OR_DIRECTIVE.finditer(code):
-        line, token, word = line_of(code, match.start()), match.group(), match.group(1)
-        if token == "{":
-            open_lines[-1].append(line)
-        elif token == "}":
-            if not open_lines[-1]:
-                yield line, _CLOSES_TOO_MUCH
-            else:
-                open_lines[-1].pop()
-        elif word in ("if", "ifdef", "ifndef"):
-            open_lines.append([])
-        elif word in ("elif", "else", "endif"):
-            if len(open_lines) == 1:
-                yield line, f"this #{word} has no #if: remove it"
-                continue
-            if open_lines.pop():
-                yield line, f"braces must pair up within each branch of an #if: close them before this #{word}"
-            if word != "endif":
-                open_lines.append([])
-        elif not _pairs_up(token):
-            yield line, "braces must pair up within a #define"
-    if len(open_lines) > 1:
-        yield line_of(code, len(code)), "an #if is never closed: add its #endif"
-    for line in open_lines[0]:
-        yield line, "this '{' is never closed: add its '}'"
-
-
-def _pairs_up(text: str) -> bool:
-    depth = 0
-    for character in text:
-        depth += (character == "{") - (character == "}")
-        if depth < 0:
-            return False
-    return depth == 0
 
 
 def _nesting_findings(code: str) -> Iterator[tuple[int, str]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from search.kernels.dtypes import DTYPES, DType
 from search.kernels.expressions import ExpressionError, evaluate
+from translator.reach import plain_comments
 
 Triple = tuple[str, str, str]
 TemplateValue = int | bool | str
@@ -261,8 +262,8 @@ def _bind_pass(
         name=step.name,
         inputs=tuple(known[name] for name in step.inputs),
         outputs=outputs,
-        source=step.source,
-        header=step.header,
+        source=plain_comments(step.source),
+        header=plain_comments(step.header),
         grid=(grid[0], grid[1], grid[2]),
         threadgroup=(group[0], group[1], group[2]),
         template=tuple(template),

@@ -129,6 +129,12 @@ def test_harmless_text_is_left_alone(text: str):
     assert lint("y[0] = 1;\n" + text) == []
 
 
+def test_only_comments_may_have_signs_beyond_ascii():
+    assert errors("y[0] = 1; // → 2 × faster\n/* ≤ */") == []
+    assert [line for line, _ in errors("y[0] = 1; // →\ny[0] = 2 × x[0];")] == [2]
+    assert [line for line, _ in errors("y[0] = 1; // \u202e\n// \x1b[2J")] == [1, 2]
+
+
 def test_a_brace_that_closes_the_generated_function_is_found_where_it_stands():
     assert [line for line, _ in errors("y[0] = 1;\n}\nvoid other() {\n")] == [2, 3]
 
@@ -150,10 +156,30 @@ def test_an_unclosed_brace_is_reported_where_it_was_opened():
         ("#if 1\n} void f() {\n#endif", 2),
         ("y[0] = 1;\n#endif", 2),
         ("#ifdef A\ny[0] = 1;", 2),
+        ("#ifdef A\n} void f() {\n#else\ny[0] = 1;\n#endif", 2),
+        ("#ifdef A\n{\n#endif\ny[0] = 1;\n#ifndef A\n}\n#endif", 2),
+        ("#ifdef A\n{\n#endif\n#define A\n#ifdef A\n}\n#endif", 6),
+        ("#ifdef A\n{\n#endif\n#undef A\n#ifndef A\n}\n#endif", 6),
+        ("#if A\n{\n#endif\n#if A\n}\n#endif", 3),
+        ("#ifdef A\n{\n#elif B\n{\n#endif\n}", 3),
+        ("#ifdef A\n{\n#if 0\n}\n#endif\n#endif", 4),
+        ("\n".join(f"#ifdef A{n}\n{{\n#else\n{{\n#endif\n}}" for n in range(7)), 3),
     ],
 )
 def test_preprocessor_lines_cannot_hide_half_a_pair_of_braces(source: str, line: int):
     assert line in [at for at, _ in errors(source)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#ifdef A\nif (x[0] > 0) {\n#else\nif (x[0] < 0) {\n#endif\ny[0] = 1;\n}",
+        "#ifndef A\nfor (int i = 0; i < 2; ++i) {\n#else\nint i = 0;\n#endif\ny[i] = 1;\n#ifndef A\n}\n#endif",
+        "#define A\n#ifdef A\n{\n#ifdef B\n{\n#endif\n#endif\n#ifdef A\n#ifdef B\n}\n#endif\n}\n#endif\ny[0] = 1;",
+    ],
+)
+def test_a_block_may_begin_in_one_of_two_ways_when_it_ends_in_both(source: str):
+    assert errors(source) == []
 
 
 def test_an_open_comment_would_swallow_the_end_of_the_kernel():

@@ -22,6 +22,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from search.kernels.dtypes import DTYPES
 from search.kernels.expressions import ExpressionError, parse
+from translator.reach import plain_comments
 
 MUST, WRONG = "must", "wrong"
 """The types of the errors that are raised here: what a value must be, and what is wrong with a text. Others are
@@ -90,7 +91,7 @@ def _code(text: str) -> str:
     text = text.replace("\r\n", "\n").strip("\n").rstrip()
     if len(text) > SOURCE:
         raise _wrong(f"it has {len(text)} characters; at most {SOURCE} are allowed")
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(plain_comments(text).split("\n"), start=1):
         if line.startswith("```"):
             raise _wrong(f"line {number} is a Markdown fence; give the Metal alone")
         if line.startswith("//@"):
@@ -98,7 +99,7 @@ def _code(text: str) -> str:
         for character in line:
             if not (character.isascii() and (character.isprintable() or character == "\t")):
                 shown = json.dumps(character)
-                raise _wrong(f"line {number} has the character {shown}; sources are plain ASCII, comments too")
+                raise _wrong(f"line {number} has the character {shown}; only comments may have more than plain ASCII")
     return text
 
 

@@ -59,6 +59,13 @@ def test_a_program_that_cannot_be_launched_is_refused_with_the_pass(change: dict
         bound_with(replace(PROGRAM, passes=(replace(SUM, **change), FINISH)))
 
 
+def test_a_device_gets_ascii_where_a_comment_has_more() -> None:
+    source = "part[0] = x[0]; // 2 × faster → ok\n/* é */ part[1] = '\\'' > '×';"
+    first, _ = bound_with(replace(PROGRAM, passes=(replace(SUM, source=source, header="// ≤\x1b"), FINISH))).passes
+    assert first.source == "part[0] = x[0]; // 2 _ faster _ ok\n/* _ */ part[1] = '\\'' > '×';"
+    assert first.header == "// _\x1b"
+
+
 def test_an_output_that_no_pass_writes_is_refused() -> None:
     with pytest.raises(ProgramError, match="no pass writes the output 'y'"):
         bound_with(replace(PROGRAM, passes=(SUM,)))
