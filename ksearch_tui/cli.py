@@ -19,6 +19,7 @@ examples:
   ksearch-tui run softmax --budget 8          search without a screen
   ksearch-tui new kernel.cu                   make a problem of a CUDA file
   ksearch-tui replay attention                watch a recorded run
+  ksearch-tui simulate -m pytest tests        run your own MLX project's kernels without an Apple GPU
 """
 
 
@@ -139,6 +140,17 @@ def _parser() -> argparse.ArgumentParser:
     _cuda_arguments(new, "KERNEL.cu", "a CUDA source, or a folder whose problem.toml asked for answers")
     new.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="the folder to write (default: KERNEL)")
     new.add_argument("--force", action="store_true", help="overwrite a problem that is there")
+
+    simulate = _command(
+        commands,
+        "simulate",
+        "run a Python program with its Metal kernels on the simulator",
+        "ksearch_tui.headless.simulate:simulate",
+    )
+    simulate.add_argument("--checked", action="store_true", help="look for races, bad indices and barriers (slower)")
+    simulate.add_argument("--seconds", type=_amount, default=60.0, metavar="S", help="for one launch (default 60)")
+    simulate.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, such as pytest")
+    simulate.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ...", help="a file, and its arguments")
 
     _json(_command(commands, "problems", "list the problems", "ksearch_tui.headless.listings:problems"))
     _json(_command(commands, "profiles", "list the hardware profiles", "ksearch_tui.headless.listings:profiles"))

@@ -18,22 +18,13 @@ import pytest
 
 from profiles.hardware import load_profile
 from search.devices.base import CheckReport
+from search.devices.mlx_kernel import from_mlx, to_mlx
 from search.devices.simulator.device import SimulatorDevice
-from search.kernels.dtypes import DTYPES, Array
+from search.devices.simulator.stand_in import dtype_of, scalar, spec_of
+from search.kernels.dtypes import Array
 from search.kernels.program import ArraySpec, BoundPass, BoundProgram
 
 SECONDS = 60.0
-
-
-def dtype_name(dtype: mx.Dtype) -> str:
-    """Return MLX's name of ``dtype`` as `DTYPES` has it."""
-    return str(dtype).removeprefix("mlx.core.").rstrip("_")
-
-
-def to_mlx(stored: Array, name: str) -> mx.array:
-    """Return an array in storage dtype as MLX's own."""
-    array = mx.array(stored)
-    return array.view(mx.bfloat16) if name == "bfloat16" else array
 
 
 def to_numpy(array: mx.array) -> Array:
@@ -41,15 +32,6 @@ def to_numpy(array: mx.array) -> Array:
     return (
         np.array(array.astype(mx.float32), np.float64) if mx.issubdtype(array.dtype, mx.floating) else np.array(array)
     )
-
-
-def spec_of(name: str, array: mx.array) -> ArraySpec:
-    """Return shape, type and, where it is not row-contiguous, strides of an evaluated array."""
-    bits = array.view(mx.uint16) if array.dtype == mx.bfloat16 else array
-    view = memoryview(bits)
-    contiguous = np.empty(view.shape, np.uint8).strides
-    strides = tuple(stride // view.itemsize for stride in view.strides)
-    return ArraySpec(name, view.shape, DTYPES[dtype_name(array.dtype)], () if strides == contiguous else strides)
 
 
 @dataclass
@@ -71,26 +53,23 @@ class Kernel:
     """Whether simdgroups keep pace, operation by operation, which the checked mode can have them do."""
 
     def __call__(self, *, inputs: list[Any], **launch: Any) -> list[mx.array]:
-        arrays = [value if isinstance(value, mx.array) else _scalar(value) for value in inputs]
+        arrays = [value if isinstance(value, mx.array) else scalar(value) for value in inputs]
         if self.row_contiguous:
             arrays = [mx.contiguous(array) for array in arrays]
         mx.eval(arrays)
         self.launches += 1
         reads = tuple(spec_of(name, array) for name, array in zip(self.input_names, arrays, strict=True))
         writes = tuple(
-            ArraySpec(name, tuple(shape), DTYPES[dtype_name(dtype)])
+            ArraySpec(name, tuple(shape), dtype_of(dtype))
             for name, shape, dtype in zip(
                 self.output_names, launch["output_shapes"], launch["output_dtypes"], strict=True
             )
         )
         text = generated_text(lambda *given: self.real(inputs=list(given), verbose=True, **launch), arrays)
         step = BoundPass(self.name, reads, writes, self.repair(text), "", launch["grid"], launch["threadgroup"], ())
-        stored = {
-            name: np.array(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
-            for name, array in zip(self.input_names, arrays, strict=True)
-        }
+        stored = {spec.name: from_mlx(array, spec.dtype) for spec, array in zip(reads, arrays, strict=True)}
         outputs = self.run(BoundProgram((step,), tuple(self.output_names)), stored)
-        return [to_mlx(outputs[spec.name], spec.dtype.name) for spec in writes]
+        return [to_mlx(outputs[spec.name], spec.dtype) for spec in writes]
 
     def run(self, program: BoundProgram, inputs: dict[str, Array]) -> Mapping[str, Array]:
         """Run ``program`` in fast or checked mode; return its outputs."""
@@ -103,10 +82,6 @@ class Kernel:
         result = self.device.run(program, inputs, time_limit=SECONDS)
         assert result.overruns == ()
         return result.outputs
-
-
-def _scalar(value: float) -> mx.array:
-    return mx.array(value, mx.int32 if isinstance(value, int) else mx.float32)
 
 
 def generated_text(call: Any, arrays: list[mx.array]) -> str:
