@@ -82,7 +82,11 @@ def test_the_version_needs_neither_textual_nor_mlx() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["explore", "run", "resume", "replay", "check", "export", "report", "problems", "profiles", "doctor"]
+    "command",
+    [
+        *("explore", "run", "resume", "replay", "check", "export", "report", "compare"),
+        *("briefing", "translate", "new", "simulate", "problems", "profiles", "doctor"),
+    ],
 )
 def test_every_command_has_help(command: str, home: Path) -> None:
     done = ksearch(command, "--help", home=home)
