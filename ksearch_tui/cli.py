@@ -148,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
         "ksearch_tui.headless.simulate:simulate",
     )
     simulate.add_argument("--checked", action="store_true", help="look for races, bad indices and barriers (slower)")
+    simulate.add_argument("--profile", default="", help="model each kernel's time on this hardware (see `profiles`)")
     simulate.add_argument("--seconds", type=_amount, default=60.0, metavar="S", help="for one launch (default 60)")
     simulate.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, such as pytest")
     simulate.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ...", help="a file, and its arguments")

@@ -10,26 +10,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ksearch_tui.headless.errors import USAGE, CommandError
+from ksearch_tui.headless.summary import format_seconds
 from ksearch_tui.inert import one_line
 from profiles.hardware import load_profile
 from search.devices.simulator.device import SimulatorDevice
 from search.devices.simulator.stand_in import KernelRecord, Ledger, metal_simulated
 
-_PROFILE = "apple-m3-max"  # nothing is timed
+_PROFILE = "apple-m3-max"  # for a device that is asked for no time
 
 
 def simulate(options: argparse.Namespace) -> int:
     """Run the program as Python would, then say on stderr what its kernels did; exit as it does, or 1 for a finding."""
     if not options.program:
         raise CommandError("name the program to run: a file, or -m and a module", USAGE)
-    device = SimulatorDevice(load_profile(_PROFILE))
+    device = SimulatorDevice(load_profile(options.profile or _PROFILE))
+    timed = bool(options.profile)
     try:
-        with metal_simulated(device, checked=options.checked, time_limit=options.seconds) as ledger:
+        with metal_simulated(device, checked=options.checked, timed=timed, time_limit=options.seconds) as ledger:
             code = _run(options.program, module=options.module)
     finally:
         device.close()
     lines, found = summary(ledger, checked=options.checked)
-    print("\n".join(lines), file=sys.stderr)
+    print("\n".join([*(times(ledger, options.profile) if timed else ()), *lines]), file=sys.stderr)
     return code or int(found)
 
 
@@ -53,6 +55,17 @@ def _run(program: list[str], *, module: bool) -> int:
         traceback.print_exc()
         return 1
     return 0
+
+
+def times(ledger: Ledger, profile: str) -> Iterator[str]:
+    """Yield the modelled time of each kernel, the longest in all first."""
+    records = sorted(ledger.kernels.items(), key=lambda entry: -entry[1].modelled)
+    yield f"{f'modelled for {profile}':<40}{'launches':>9}{'one':>10}{'all':>10}   bound by"
+    for name, record in records:
+        if record.modelled:
+            one, all_of_them = format_seconds(record.modelled / record.launches), format_seconds(record.modelled)
+            bound_by = max(record.bounds, key=lambda term: record.bounds[term])
+            yield f"{one_line(name)[:39]:<40}{record.launches:>9}{one:>10}{all_of_them:>10}   {bound_by}"
 
 
 def summary(ledger: Ledger, *, checked: bool) -> tuple[list[str], bool]:

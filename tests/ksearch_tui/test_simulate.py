@@ -68,3 +68,12 @@ def test_what_goes_wrong_is_said(program, tmp_path, arguments, code, said):
     ran = ksearch(*arguments, cwd=tmp_path, home=tmp_path)
     assert ran.returncode == code
     assert said in ran.stderr
+
+
+def test_with_a_profile_each_kernel_has_a_modelled_time(program, tmp_path):
+    ran = ksearch("simulate", "--profile", "apple-m1", str(program), "0", "", home=tmp_path)
+    head, line, *_ = ran.stderr.strip().splitlines()
+    assert head.split() == ["modelled", "for", "apple-m1", "launches", "one", "all", "bound", "by"]
+    assert line.split()[:2] == ["copy", "1"] and line.split()[3] == line.split()[5] == "µs"
+    wrong = ksearch("simulate", "--profile", "apple-m33", str(program), "0", "", home=tmp_path)
+    assert wrong.returncode == 2 and "unknown hardware profile 'apple-m33'" in wrong.stderr

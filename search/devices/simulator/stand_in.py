@@ -17,7 +17,7 @@ from unittest.mock import patch
 import mlx.core as mx
 import numpy as np
 
-from search.devices.base import CheckReport, KernelFault
+from search.devices.base import CheckReport, DeviceTime, KernelFault
 from search.devices.mlx_kernel import from_mlx, to_mlx
 from search.devices.simulator.device import SimulatorDevice
 from search.kernels.dtypes import DTYPES, Array, DType
@@ -38,7 +38,8 @@ class KernelRecord:
 
     ``reports`` has each thing at one place once, ``overruns`` the outputs that were written outside of their bounds
     (in checked mode the reports have the line), ``faults`` what ended a launch. Of ``partly_checked`` launches not all
-    threadgroups were checked in the time there was.
+    threadgroups were checked in the time there was. ``modelled`` are the seconds that the launches would take on the
+    device's profile, where that was asked for, and ``bounds`` those seconds by the term that bounds them.
     """
 
     launches: int = 0
@@ -47,29 +48,28 @@ class KernelRecord:
     overruns: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
     partly_checked: int = 0
+    modelled: float = 0.0
+    bounds: dict[str, float] = field(default_factory=dict)
 
 
 @contextmanager
-def metal_simulated(device: SimulatorDevice, *, checked: bool = False, time_limit: float = 60.0) -> Iterator[Ledger]:
+def metal_simulated(
+    device: SimulatorDevice, *, checked: bool = False, timed: bool = False, time_limit: float = 60.0
+) -> Iterator[Ledger]:
     """Let MLX find a Metal GPU whose kernels run on ``device``, in this process, until the block ends.
 
-    ``checked``: every launch runs in checked mode and its reports are kept in the ledger. ``time_limit``: seconds for a
-    launch. A kernel that does not compile or does not end raises `KernelFault` where the program launched it. Functions
+    ``checked``: every launch runs in checked mode and its reports are kept in the ledger. ``timed``: the first launch
+    of a kernel with given shapes is counted, and its modelled time stands for all with them. ``time_limit``: seconds
+    for a launch. A kernel that does not compile or end raises `KernelFault` where the program launched it. Functions
     made with ``mx.compile`` run uncompiled; under ``mx.vmap`` a kernel can't run.
     """
-    ledger, lock = Ledger(), threading.Lock()
+    ledger = Ledger()
+    desk = _Desk(device, ledger, checked, timed, time_limit)
 
     def metal_kernel(
         name: str, input_names: Sequence[str], output_names: Sequence[str], source: str, **more: Any
     ) -> SimulatedKernel:
-        return SimulatedKernel(
-            _Made(name, tuple(input_names), tuple(output_names), source, **more),
-            device,
-            ledger,
-            lock,
-            checked,
-            time_limit,
-        )
+        return SimulatedKernel(_Made(name, tuple(input_names), tuple(output_names), source, **more), desk)
 
     cpu_stream = mx.default_stream(mx.cpu)
     on_cpu = mx.stream
@@ -108,11 +108,7 @@ class SimulatedKernel:
     """Stands for what ``mx.fast.metal_kernel`` returns; a call runs at once and returns evaluated arrays."""
 
     made: _Made
-    device: SimulatorDevice
-    ledger: Ledger
-    lock: threading.Lock
-    checked: bool
-    time_limit: float
+    desk: _Desk
 
     def __call__(
         self,
@@ -152,8 +148,7 @@ class SimulatedKernel:
             self.made.atomic_outputs,
         )
         stored = {spec.name: from_mlx(array, spec.dtype) for spec, array in zip(reads, arrays, strict=True)}
-        with self.lock:
-            outputs = self._run(BoundProgram((step,), self.made.output_names), stored)
+        outputs = self.desk.run(step, stored)
         return [to_mlx(outputs[spec.name], spec.dtype) for spec in writes]
 
     def _evaluated(self, inputs: Sequence[Any]) -> list[mx.array]:
@@ -166,30 +161,60 @@ class SimulatedKernel:
             raise RuntimeError(f"the simulator can't run '{self.made.name}' here: {error}") from error
         return arrays
 
-    def _run(self, program: BoundProgram, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        record = self.ledger.kernels.setdefault(self.made.name, KernelRecord())
-        record.launches += 1
-        start = perf_counter()
-        try:
-            if self.checked:
-                checked = self.device.check(program, inputs, time_limit=self.time_limit)
-                for report in checked.reports:
-                    place = f"{report.stage} {report.in_header} {report.line} {report.other_line}"
-                    record.reports.setdefault(place, report)
-                if checked.complete:
-                    return checked.outputs
-                record.partly_checked += 1
-            result = self.device.run(program, inputs, time_limit=self.time_limit)
-            record.overruns |= set(result.overruns)
-            return result.outputs
-        except KernelFault as fault:
-            told = f"{self.made.name}{_where(fault)}: {fault.message}"
-            record.faults.append(told)
-            raise KernelFault(
-                fault.stage, told, pass_name=fault.pass_name, line=fault.line, in_header=fault.in_header
-            ) from fault
-        finally:
-            record.seconds += perf_counter() - start
+
+@dataclass
+class _Desk:
+    """Runs launches one after another, and enters them in the ledger."""
+
+    device: SimulatorDevice
+    ledger: Ledger
+    checked: bool
+    timed: bool
+    time_limit: float
+    times: dict[BoundPass, DeviceTime] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, step: BoundPass, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Run one launch; raise `KernelFault` with the kernel's name and line before its message."""
+        program = BoundProgram((step,), tuple(spec.name for spec in step.outputs))
+        with self.lock:
+            record = self.ledger.kernels.setdefault(step.name, KernelRecord())
+            record.launches += 1
+            start = perf_counter()
+            try:
+                outputs = self._outputs(program, inputs, record)
+                if self.timed:
+                    self._time(program, inputs, record)
+            except KernelFault as fault:
+                told = f"{step.name}{_where(fault)}: {fault.message}"
+                record.faults.append(told)
+                raise KernelFault(
+                    fault.stage, told, pass_name=fault.pass_name, line=fault.line, in_header=fault.in_header
+                ) from fault
+            finally:
+                record.seconds += perf_counter() - start
+        return outputs
+
+    def _outputs(self, program: BoundProgram, inputs: Mapping[str, Array], record: KernelRecord) -> Mapping[str, Array]:
+        if self.checked:
+            checked = self.device.check(program, inputs, time_limit=self.time_limit)
+            for report in checked.reports:
+                place = f"{report.stage} {report.in_header} {report.line} {report.other_line}"
+                record.reports.setdefault(place, report)
+            if checked.complete:
+                return checked.outputs
+            record.partly_checked += 1
+        result = self.device.run(program, inputs, time_limit=self.time_limit)
+        record.overruns |= set(result.overruns)
+        return result.outputs
+
+    def _time(self, program: BoundProgram, inputs: Mapping[str, Array], record: KernelRecord) -> None:
+        (step,) = program.passes
+        if step not in self.times:
+            self.times[step] = self.device.time(program, inputs, time_limit=self.time_limit)
+        time = self.times[step]
+        record.modelled += time.seconds
+        record.bounds[time.bound_by] = record.bounds.get(time.bound_by, 0.0) + time.seconds
 
 
 def _where(fault: KernelFault) -> str:

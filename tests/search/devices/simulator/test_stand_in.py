@@ -111,3 +111,17 @@ def test_an_index_past_the_end_is_on_the_ledger(device, checked):
         assert (report.stage, report.line) == ("bounds", 2)
     else:
         assert record.overruns == {"y"}
+
+
+def test_a_launch_has_the_modelled_time_of_its_shapes(device):
+    with metal_simulated(device, timed=True) as ledger:
+        double = kernel("y[thread_position_in_grid.x] = 2 * x[thread_position_in_grid.x];")
+        for _ in range(3):
+            double(inputs=[X], **LINE)
+        three = ledger.kernels["made"].modelled
+        many = mx.zeros(1 << 20)
+        double(inputs=[many], **(LINE | {"grid": (1 << 20, 1, 1), "output_shapes": [many.shape]}))
+    record = ledger.kernels["made"]
+    assert 0 < three < 3 * (record.modelled - three)
+    assert record.bounds.keys() == {"dispatch", "memory"}
+    assert sum(record.bounds.values()) == pytest.approx(record.modelled)
