@@ -8,6 +8,7 @@ from typing import Literal
 from ksearch_tui.inert import one_line
 from ksearch_tui.replies_under_way import GrowingReply
 from ksearch_tui.wording import asked_to, count, times
+from search.calls import LOST
 from search.events import ENGINE, Event
 from search.option import PROPOSED
 from search.tree import Tree
@@ -34,6 +35,10 @@ def announcement(event: Event, tree: Tree, best_before: float) -> Toast | None:
     if event.kind == "failed":
         text = f"{one_line(tree[event['option']].title)}: {one_line(event['reason'])}"
         return Toast("Failed", text, severity="warning")
+    if event.kind == "replied" and event["outcome"] == LOST:
+        asked = f"{event['role']} {one_line(event['model'])}"
+        text = f"{asked} was being asked when the program was killed: ~{count(event['prompt_tokens'])} tokens count."
+        return Toast("A question was lost", text, 10, "warning")
     if event.kind == "paused" and event["by"] == ENGINE:
         return Toast("The run waits", f"{one_line(event['reason'])}\nspace goes on.", 20, "error")
     return Toast("The run stopped", one_line(event["reason"]), 8) if event.kind == "stopped" else None

@@ -54,7 +54,11 @@ class KsearchApp(App[Ending]):
 
     TITLE = "ksearch-tui"
     CSS_PATH = "styles/app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    # Nothing that lies over a screen, and no text that is typed, keeps a person from leaving.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("app"),
+        Binding("ctrl+q", "quit", show=False, priority=True),
+    ]
     COMMANDS = App.COMMANDS | {ContextCommands}
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-tiny"),
@@ -95,8 +99,10 @@ class KsearchApp(App[Ending]):
         self.run_worker(self.action_quit())
 
     def go(self, start: StartAt) -> None:
-        """Show the screen that ``start`` names, in place of the one that is shown."""
+        """Show the screen that ``start`` names, in place of the one that is shown and of what lies over that."""
         screen = self._screen_for(start)
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
         if len(self.screen_stack) > 1:
             self.switch_screen(screen)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -15,7 +15,10 @@ from search.proposers.base import BrokenOff, BudgetSpent
 from search.spending import LEAST_REPLY, Budget, Spent, longest_reply, reached, too_dear
 from search.tree import Tree
 
-USED, MALFORMED, CANCELLED = "used", "malformed", "cancelled"
+USED, MALFORMED, CANCELLED, LOST = "used", "malformed", "cancelled", "lost"
+
+_ASKED = ("option", "call", "role", "model", "endpoint", "prompt_sha256")
+_KILLED = "the program was killed while it was asked; its prompt counts, what came of a reply is not known"
 
 _Answer = TypeVar("_Answer")
 
@@ -51,6 +54,7 @@ class Call:
     async def room(self, prompt_tokens: int, reply_tokens: int) -> int:
         """Return how many tokens the reply to a request may have; raise `BudgetSpent` when it can't be sent."""
         room = await self._calls.room(self, prompt_tokens, reply_tokens)
+        self._calls.begin(self.question, prompt_tokens)
         self._at_most, self._prompt_tokens = self._counted + room, prompt_tokens
         self.attempts += 1
         return room.completion_tokens
@@ -109,6 +113,7 @@ class Calls:
         self._changed = asyncio.Event()
         self._half_done: Event | None = None
         self._noted: set[str] = set()
+        self._sent: dict[Question, int] = {}
 
     @property
     def under_way(self) -> tuple[Question, ...]:
@@ -196,6 +201,28 @@ class Calls:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    def begin(self, question: Question, prompt_tokens: int) -> None:
+        """Put on record, once, that ``question`` is sent: should the program be killed, its prompt is known."""
+        if question in self._sent:
+            return
+        usd = question.usd(prompt_tokens, 0)
+        event = self._emit(
+            "sent",
+            **self._asked(question),
+            prompt_tokens=prompt_tokens,
+            cost_usd=float(usd or 0.0),
+            priced=usd is not None,
+        )
+        self._sent[question] = event.seq
+
+    def give_up_lost(self) -> None:
+        """Put on record what the questions used that were under way when an earlier run was killed: their prompts."""
+        for sent in list(self._tree.questions.values()):
+            asked = {name: sent[name] for name in _ASKED if name != "option"}
+            option = sent["option"] if sent["option"] in self._tree.options else ""
+            usage = Usage(sent["prompt_tokens"], cost_usd=sent["cost_usd"] if sent["priced"] else None)
+            self._replied({"option": option, **asked}, LOST, "", usage, _KILLED, question=sent.seq)
+
     def record(self, question: Question, outcome: str, text: str, usage: Usage, note: str = "", by: str = "") -> None:
         """Put on record what became of ``question``; ``text`` is the reply, stored once."""
         self._half_done, self._noted = None, set()
@@ -204,14 +231,28 @@ class Calls:
             digest = hashlib.sha256(text.encode()).hexdigest()
             if digest not in self._tree.texts:
                 self._emit("text", sha256=digest, text=text)
+        sent = self._sent.pop(question, 0)
+        more = ({"question": sent} if sent else {}) | ({"by": by} if by else {})
+        self._replied(self._asked(question), outcome, digest, usage, note, **more)
+
+    def _asked(self, question: Question) -> dict[str, str]:
+        """Return who is asked what, as events say it."""
+        return {
+            "option": question.option if question.option in self._tree.options else "",
+            "call": question.call,
+            "role": question.role,
+            "model": question.model,
+            "endpoint": question.endpoint,
+            "prompt_sha256": hashlib.sha256(question.prompt.encode()).hexdigest(),
+        }
+
+    def _replied(
+        self, asked: Mapping[str, str], outcome: str, digest: str, usage: Usage, note: str, **more: Any
+    ) -> None:
         self._emit(
             "replied",
-            option=question.option if question.option in self._tree.options else "",
-            call=question.call,
-            role=question.role,
-            model=question.model,
+            **asked,
             served_as=usage.served_as,
-            endpoint=question.endpoint,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             counted=usage.counted,
@@ -221,11 +262,10 @@ class Calls:
             first_seconds=round(usage.first_seconds, 3),
             attempts=usage.attempts,
             structured=usage.structured,
-            prompt_sha256=hashlib.sha256(question.prompt.encode()).hexdigest(),
             text_sha256=digest,
             outcome=outcome,
             note=note,
-            **({"by": by} if by else {}),
+            **more,
         )
 
     def read_out(self, question: Question, piece: str, thought: bool) -> None:

@@ -160,24 +160,37 @@ class Engine:
     async def redirect(self, option: str, guidance: str) -> Redirection:
         """Give ``option`` and its subtree ``guidance``; new options follow, or a question when it isn't clear.
 
-        Open options that are asked for move up, those that the guidance rules out are pruned; `undo` takes all of it
-        back at once. A question is recorded, and nothing else happens.
+        The guidance is on record, and holds, before the proposer is asked; it stays where that has no answer. Open
+        options that are asked for move up, those that the guidance rules out are pruned; `undo` takes all of it back at
+        once. Where a question comes back it is recorded with the guidance, which no longer holds. Nor does it when the
+        call is cancelled in a run that goes on: whoever asked doesn't want it any more.
         """
         guidance = guidance.strip()
         with self._acting():
             may_redirect(self.tree, self._node(option), guidance)
+            redirect = self._growth.redirect(option, guidance, self.would_take())
         self._audience.tell(option, "asking for options that follow the guidance")
         try:
             answer = await self._proposer.redirect(self._situation, option, guidance)
+        except asyncio.CancelledError:
+            if not self.tree.stopped:
+                self._withdraw(redirect, PERSON)
+            raise
         except ProposerError as error:
-            raise EngineError(str(error)) from error
+            with self._acting():
+                raise EngineError(self._growth.keep(redirect, str(error))) from error
         with self._acting():
+            may_redirect(self.tree, self._node(option), guidance)
+            if redirect.seq in self.tree.undone:
+                raise EngineError("what you said was taken back meanwhile")
             if answer.question:
-                choices = list(answer.choices)
-                self._emit("asked", option=option, guidance=guidance, question=answer.question, choices=choices)
-            else:
-                self._growth.follow(option, guidance, answer, self.would_take())
+                self._withdraw(redirect, ENGINE)
+            self._growth.follow(redirect, answer)
         return answer
+
+    def _withdraw(self, redirect: Event, by: str) -> None:
+        if redirect.seq in self.tree.undoable():
+            self._emit("undone", target=redirect.seq, by=by)
 
     async def propose(self, option: str) -> int:
         """Ask for more options under ``option``, which must have passed; returns how many are new."""
@@ -395,6 +408,7 @@ class Engine:
             self._to_reopen = False
             self._calls.go_on_from(half_done(self.tree))
             self._emit("resumed", by=ENGINE)
+            self._calls.give_up_lost()
         if self.tree.stopped:
             raise EngineError(f"the run has stopped ({self.tree.stopped}): resume it to go on")
 

@@ -9,7 +9,7 @@ kind            what happened
 option_added    a new option under ``parent`` ("" for the root); ``by`` the proposer's name, or ``person``
 decided         ``decision`` is approve, prune, pin or unpin; approving a pruned option brings it back, approving one
                 that failed lets it try afresh
-redirected      ``guidance`` that travels with the subtree of ``option``
+redirected      ``guidance`` that travels with the subtree of ``option``, from before the proposer is asked what follows
 edited          a person gave ``option`` a ``program`` of their own; it waits to run, even if it had failed
 undone          the decision with the seq ``target`` is taken back, and what it brought with it
 kernel          a kernel source or header, stored once under its hash
@@ -21,14 +21,16 @@ evaluated       the attempt is over, with the fields of `search.evaluation.recor
 cancelled       the attempt was broken off without a result (pruned meanwhile, or the run stopped); the option waits
 failed          no attempt is left, or the proposer can't write it
 rated           what was learned moves ``rating`` and ``confidence``
-replied         a question about ``option`` ("" for the whole run) to a model is over: who was asked what, what it used,
-                and what became of the reply: ``outcome`` is used, malformed, cancelled or the kind of a fault, ``note``
-                says why it is not used
+sent            the first request of a question about ``option`` ("" for the whole run) to a model is on its way: who is
+                asked what, and the estimated tokens and cost of its prompt
+replied         a question is over: who was asked what, what it used, and what became of the reply: ``outcome`` is used,
+                malformed, cancelled, lost (the program was killed meanwhile) or the kind of a fault, ``note`` says why
+                it is not used; ``question`` is the seq of its ``sent`` (absent if no request was sent)
 text            what a model answered, stored once under its hash
 asked           the proposer is unsure what ``guidance`` means and offers ``choices``; nothing else changed
 note            something to read; ``level`` is info, warning or error, ``option`` "" for the whole run; ``about`` is
-                ``followed`` where a model says how it followed a person's guidance, and ``propose``, ``improve`` or
-                ``refine`` where that came to nothing at ``option``, so that it isn't asked for again
+                ``followed`` where a model says how it followed a person's guidance, and ``propose``, ``improve``,
+                ``refine`` or ``redirect`` where that came to nothing at ``option``, so that it isn't asked for again
 autopilot       the policy decides (``on``), or a person does
 paused          no new evaluation begins; by ``engine`` with a ``reason``: nothing can be asked of the model for now
 resumed         by ``person``: the pause ends; by ``engine``: a stopped run goes on, what was running waits again
@@ -54,7 +56,7 @@ PERSON = "person"
 AUTOPILOT = "autopilot"
 ENGINE = "engine"
 FOLLOWED = "followed"
-PROPOSE, IMPROVE, REFINE = "propose", "improve", "refine"
+PROPOSE, IMPROVE, REFINE, REDIRECT = "propose", "improve", "refine", "redirect"
 
 FIELDS: Mapping[str, Mapping[str, type]] = {
     "option_added": {
@@ -95,6 +97,17 @@ FIELDS: Mapping[str, Mapping[str, type]] = {
     "cancelled": {"option": str, "reason": str},
     "failed": {"option": str, "reason": str},
     "rated": {"option": str, "rating": float, "confidence": float, "why": str, "by": str},
+    "sent": {
+        "option": str,
+        "call": str,
+        "role": str,
+        "model": str,
+        "endpoint": str,
+        "prompt_tokens": int,
+        "cost_usd": float,
+        "priced": bool,
+        "prompt_sha256": str,
+    },
     "replied": {
         "option": str,
         "call": str,
@@ -125,6 +138,17 @@ FIELDS: Mapping[str, Mapping[str, type]] = {
     "stopped": {"reason": str},
 }
 KINDS = frozenset(FIELDS)
+_MAY: Mapping[str, type] = {
+    "about": str,
+    "by": str,
+    "guidance": str,
+    "improves": bool,
+    "origin": int,
+    "question": int,
+    "reason": str,
+    "why": str,
+}
+"""What an event may have besides, of whatever kind."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +170,12 @@ def fault(event: Event) -> str:
     if fields is None:
         return f"unknown event kind '{event.kind}'"
     data = event.data
-    for name, wanted in fields.items():
+    for name in fields:
         if name not in data:
             return f"event {event.seq} ({event.kind}) lacks '{name}'"
+    for name, wanted in {**_MAY, **fields}.items():
+        if name not in data:
+            continue
         value = data[name]
         if type(value) is not wanted and not (wanted is float and type(value) is int):
             return f"event {event.seq} ({event.kind}): '{name}' is a {type(value).__name__}, not a {wanted.__name__}"

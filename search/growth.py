@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from search import owed, policy
-from search.events import ENGINE, PERSON, PROPOSE
+from search.events import ENGINE, PERSON, PROPOSE, REDIRECT, Event
 from search.option import OPEN, PROPOSED, Option
 from search.proposers.base import BrokenOff, NothingForNow, Proposal, Proposer, ProposerError, Redirection, Situation
 from search.tree import Tree, TreeError
@@ -81,10 +81,10 @@ class Growth:
             self._emit_from_work("note", text=found.complaint, level="warning", option=option, about=PROPOSE)
             return None
 
-    def add(self, option: str, proposals: tuple[Proposal, ...], origin: int = 0) -> int:
+    def add(self, option: str, proposals: tuple[Proposal, ...]) -> int:
         """Add what is new of ``proposals`` under ``option``; returns how many that is."""
         found = self._places
-        new = add(self._tree, self._emit, option, proposals, self._proposer.name, origin)
+        new = add(self._tree, self._emit, option, proposals, self._proposer.name)
         found.put_off.discard(option)
         if new:
             found.exhausted.discard(option)
@@ -102,16 +102,67 @@ class Growth:
         last = f"; the proposer's last word was: {complaint}" if complaint else ""
         return f"nothing is left to try{last}"
 
-    def follow(self, option: str, guidance: str, answer: Redirection, policy_choice: str) -> None:
-        """Record a redirect and what follows from it, linked so that they are taken back together."""
-        origin = self._emit("redirected", option=option, guidance=guidance, by=PERSON, policy_choice=policy_choice).seq
-        self.add(option, answer.proposals, origin)
+    def redirect(self, option: str, guidance: str, policy_choice: str) -> Event:
+        """Record what a person says, before anyone is asked what follows, and return the event.
+
+        The same words are recorded once where they got no answer and are said again.
+        """
+        if before := owed.asked_in_vain(self._tree, option, guidance):
+            return self._tree.events[before - 1]
+        event: Event = self._emit(
+            "redirected", option=option, guidance=guidance, by=PERSON, policy_choice=policy_choice
+        )
+        return event
+
+    def follow(self, redirect: Event, answer: Redirection) -> None:
+        """Record what follows from a redirect, to be taken back together with it; or the question about it."""
+        self._follow(redirect, answer, self._emit)
+
+    def keep(self, redirect: Event, why: str) -> str:
+        """Record that nothing follows from a redirect for now, as the proposer can't say; returns that in words."""
+        return self._keep(redirect, why, self._emit)
+
+    async def catch_up_redirect(self, redirect: Event) -> None:
+        """Ask what follows from a redirect, as an earlier run was broken off meanwhile; it may be recorded in part."""
+        try:
+            answer = await self._proposer.redirect(self._situation, redirect["option"], redirect["guidance"])
+        except NothingForNow:
+            raise
+        except ProposerError as error:
+            self._keep(redirect, str(error), self._emit_from_work)
+        else:
+            if owed.holds(self._tree, redirect):
+                self._follow(redirect, answer, self._emit_from_work)
+
+    def _follow(self, redirect: Event, answer: Redirection, emit: Emit) -> None:
+        option, origin = redirect["option"], redirect.seq
+        if answer.question:
+            choices = list(answer.choices)
+            emit("asked", option=option, guidance=redirect["guidance"], question=answer.question, choices=choices)
+            return
+        if add(self._tree, emit, option, answer.proposals, self._proposer.name, origin):
+            self._places.complaint = ""
+        self._places.put_off.discard(option)
         for node in list(self._tree.subtree(option)):
-            # New guidance may bring something where nothing came before.
-            self._places.exhausted.discard(node.id)
             ruled_out = node.action in answer.avoid or node.id in answer.closes
             if ruled_out and node.status in OPEN and node.id != option:
-                self._emit("decided", option=node.id, decision="prune", by=ENGINE, policy_choice="", origin=origin)
+                emit("decided", option=node.id, decision="prune", by=ENGINE, policy_choice="", origin=origin)
+        self._look_again_under(option)
+
+    def _keep(self, redirect: Event, why: str, emit: Emit) -> str:
+        option = redirect["option"]
+        if not owed.holds(self._tree, redirect):
+            return why
+        under = f"'{self._tree[option].title}' and all under it"
+        text = f"{why.rstrip('.')}. What you said is kept as guidance for {under}."
+        emit("note", text=text, level="warning", option=option, about=REDIRECT)
+        self._look_again_under(option)
+        return text
+
+    def _look_again_under(self, option: str) -> None:
+        """Let options be asked for again: new guidance may bring something where nothing came before."""
+        for node in self._tree.subtree(option):
+            self._places.exhausted.discard(node.id)
 
 
 def add(tree: Tree, emit: Emit, parent: str, proposals: Iterable[Proposal], by: str, origin: int = 0) -> int:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from search.calibration import Calibration
-from search.calls import CANCELLED, USED
+from search.calls import CANCELLED, LOST, USED
 from search.evaluation import record
-from search.events import AUTOPILOT, ENGINE, IMPROVE, PERSON, PROPOSE, REFINE, Event
+from search.events import AUTOPILOT, ENGINE, IMPROVE, PERSON, PROPOSE, REDIRECT, REFINE, Event
 from search.learning import Lesson, lessons
 from search.option import PASSED
 from search.tree import Tree
@@ -81,7 +81,7 @@ def lessons_owed(tree: Tree) -> list[Lesson]:
             return _lessons_of(tree.events[:seq], event)[rated:]
         if event.kind == "rated" and event["by"] == ENGINE:
             rated += 1
-        elif event.kind not in _OF_A_RESUME:
+        elif not _is_of_a_resume(event):
             break
     return []
 
@@ -102,11 +102,55 @@ def half_done(tree: Tree) -> Event | None:
     """Return the last reply of a model if what it brings may not all be on record, as the run was killed there."""
     since: list[Event] = []
     for event in reversed(tree.events):
-        if event.kind == "replied":
-            usable = event["outcome"] == USED and event["call"] != "redirect"
+        if event.kind == "replied" and event["outcome"] != LOST:
+            # An old session asks before it records the redirect, which then has no question.
+            usable = event["outcome"] == USED and (event["call"] != REDIRECT or "question" in event.data)
             return event if usable and all(_is_of_it(event["call"], later) for later in since) else None
         since.append(event)
     return None
+
+
+def redirect_owed(tree: Tree) -> Event | None:
+    """Return the person's redirect that a model was asked about last, if what follows from it is not on record.
+
+    It is not owed any more once it was taken back, or once the question came to nothing.
+    """
+    sent = next((e for e in reversed(tree.events) if e.kind == "sent" and e["call"] == REDIRECT), None)
+    if sent is None:
+        return None
+    before, since = tree.events[: sent.seq], tree.events[sent.seq :]
+    taken_back = {e["target"] for e in before if e.kind == "undone"}
+    said = (e for e in reversed(before) if e.kind == "redirected" and e["option"] == sent["option"])
+    redirect = next((e for e in said if e.seq not in taken_back), None)
+    if redirect is None or not holds(tree, redirect):
+        return None
+    if any(e.kind == "note" and e.data.get("about") == REDIRECT and e["option"] == sent["option"] for e in since):
+        return None
+    reply = next((e for e in since if e.kind == "replied" and e.data.get("question") == sent.seq), None)
+    if reply is None or (reply["outcome"] != USED and reply.data.get("by") != PERSON):
+        return redirect
+    return redirect if reply == half_done(tree) else None
+
+
+def holds(tree: Tree, redirect: Event) -> bool:
+    """Whether something can still follow from ``redirect``: it was not taken back, and its option can grow."""
+    node = tree.options.get(redirect["option"])
+    return node is not None and redirect.seq not in tree.undone and not (node.failed or tree.is_pruned(node.id))
+
+
+def asked_in_vain(tree: Tree, option: str, guidance: str) -> int:
+    """Return the seq of the last redirect of ``option`` if it says ``guidance``, holds, and got no answer; else 0."""
+    unanswered = False
+    for event in reversed(tree.events):
+        if event.data.get("option") != option or event.seq in tree.undone:
+            continue
+        if event.kind == "note" and event.data.get("about") == REDIRECT:
+            unanswered = True
+        elif event.kind == "replied" and (event["call"], event["outcome"]) == (REDIRECT, USED):
+            return 0
+        elif event.kind == "redirected":
+            return event.seq if unanswered and event["guidance"] == guidance else 0
+    return 0
 
 
 def changes_the_tree(reply: Event) -> bool:
@@ -116,11 +160,17 @@ def changes_the_tree(reply: Event) -> bool:
 
 def _is_of_it(call: str, event: Event) -> bool:
     """Whether ``event`` may come between a reply to ``call`` and the end of what that brings."""
-    if event.kind in ("note", "text") or event.kind in _OF_A_RESUME:
+    if event.kind in ("note", "text") or _is_of_a_resume(event):
         return True
+    if call == REDIRECT:
+        return bool(event.data.get("origin", 0))
     if call in (INITIALIZE, PROPOSE, REFINE):
         return event.kind in _BY_A_PROPOSER and event["by"] not in (PERSON, AUTOPILOT, ENGINE)
     return event.kind in _ON_THE_WAY_TO_A_RESULT
+
+
+def _is_of_a_resume(event: Event) -> bool:
+    return event.kind in _OF_A_RESUME or (event.kind == "replied" and event["outcome"] == LOST)
 
 
 @dataclass
@@ -142,7 +192,7 @@ def places(tree: Tree) -> Places:
         match event.kind:
             case "evaluated":
                 evaluations += 1
-            case "replied":
+            case "replied" if event["outcome"] != LOST:
                 at = event["option"] if event["call"] in (INITIALIZE, PROPOSE) else ""
                 if at:
                     found.grown_at = evaluations

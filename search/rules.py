@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,17 @@ from search.option import APPROVED, PASSED, Option
 
 if TYPE_CHECKING:
     from search.tree import Tree
+
+
+MOST_AT_ONCE = 1_000_000.0
+"""The largest speedup that may be predicted, and the largest slowdown: so that no figure made of them overflows."""
+
+SHORTEST, LONGEST = 1e-15, 1e9
+"""Seconds. A time outside of these is no kernel's."""
+
+DEEPEST, WIDEST = 400, 2000
+"""How many options may stand one under the other, and directly under one: what draws a tree goes down it, and each new
+option is put beside all those that are there."""
 
 
 class TreeError(ValueError):
@@ -39,8 +49,12 @@ def check_new(event: Event) -> None:
         raise TreeError(f"option '{name}' has no title")
     if not 1 <= event["difficulty"] <= 5:
         raise TreeError(f"option '{name}': difficulty is {event['difficulty']}; it must be 1 to 5")
-    if not 0 <= event["predicted"] < math.inf:
-        raise TreeError(f"option '{name}': predicted speedup is {event['predicted']}; it must be 0 (none) or above")
+    predicted = event["predicted"]
+    if predicted != 0 and not 1 / MOST_AT_ONCE <= predicted <= MOST_AT_ONCE:
+        raise TreeError(
+            f"option '{name}': predicted speedup is {predicted}; "
+            f"it must be 0 (none), or between {1 / MOST_AT_ONCE:g} and {MOST_AT_ONCE:g}"
+        )
     check_rating(event)
 
 
@@ -52,15 +66,28 @@ def check_evaluation(option: Option, evaluation: Evaluation) -> None:
         raise TreeError(f"{called(option)}: an evaluation has a failure exactly when it did not pass")
     for time in evaluation.times:
         for seconds in (time.seconds, time.low, time.high):
-            if not (isinstance(seconds, int | float) and 0 < seconds < math.inf):
-                raise TreeError(f"{called(option)}: the time of workload '{time.workload}' is {seconds}, not above 0")
-        for seconds in (time.roofline_seconds, time.baseline_seconds):
-            if not (isinstance(seconds, int | float) and 0 <= seconds < math.inf):
+            if not (isinstance(seconds, int | float) and SHORTEST <= seconds <= LONGEST):
                 raise TreeError(
-                    f"{called(option)}: workload '{time.workload}' is compared with a time of {seconds}, not 0 or above"
+                    f"{called(option)}: the time of workload '{time.workload}' is {seconds}, "
+                    f"not between {SHORTEST:g} and {LONGEST:g} s"
+                )
+        for seconds in (time.roofline_seconds, time.baseline_seconds):
+            if not (isinstance(seconds, int | float) and 0 <= seconds <= LONGEST):
+                raise TreeError(
+                    f"{called(option)}: workload '{time.workload}' is compared with a time of {seconds}, "
+                    f"not between 0 and {LONGEST:g} s"
                 )
         if not (isinstance(time.workload, str) and isinstance(time.bound_by, str)):
             raise TreeError(f"{called(option)}: a workload, or what bounds it, is named by something else than text")
+
+
+def check_place(tree: Tree, event: Event) -> None:
+    """Check that the new option of ``event`` can stand under its parent, which is there."""
+    name, parent = event["option"], event["parent"]
+    if len(tree.path(parent)) >= DEEPEST:
+        raise TreeError(f"option '{name}' stands under {DEEPEST} others: no tree may be deeper")
+    if len(tree[parent].children) >= WIDEST:
+        raise TreeError(f"{called(tree[parent])} has {WIDEST} options under it: there is no place for '{name}'")
 
 
 def _refuse_under_pruned(tree: Tree, option: Option) -> None:

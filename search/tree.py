@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,7 +22,7 @@ from search.option import (
     Option,
     added,
 )
-from search.rules import RULES, TreeError, check_evaluation, check_new
+from search.rules import RULES, TreeError, check_evaluation, check_new, check_place
 from search.spending import Account, Clock
 
 __all__ = [
@@ -46,7 +45,8 @@ class Tree:
     """The state of a run. Change it only through `apply`.
 
     ``evaluations`` counts them all, ``improved`` is that count when the best option was last beaten, ``failures``
-    counts the options that failed in a row. ``texts`` are what models answered, by SHA-256, ``account`` what that used.
+    counts the options that failed in a row. ``texts`` are what models answered, by SHA-256, ``account`` what that used;
+    ``questions`` are the ``sent`` events without a reply yet, by seq.
     """
 
     options: dict[str, Option] = field(default_factory=dict)
@@ -63,6 +63,7 @@ class Tree:
     paused: bool = False
     stopped: str = ""
     account: Account = field(default_factory=Account)
+    questions: dict[int, Event] = field(default_factory=dict)
     _clock: Clock = field(default_factory=Clock)
     _best: str = ""
     _by_option: dict[str, list[Event]] = field(default_factory=dict)
@@ -279,6 +280,8 @@ class Tree:
             raise TreeError("there is a root already")
         if parent and parent not in self.options:
             raise TreeError(f"option '{name}' has the unknown parent '{parent}'")
+        if parent:
+            check_place(self, event)
         check_new(event)
         self._put(added(event))
         self._remember(name, event)
@@ -329,6 +332,8 @@ def split_program(program: Program) -> tuple[dict[str, str], str]:
     return kernels, json.dumps(layout, sort_keys=True, separators=(",", ":"))
 
 
+_MOST = 1e15
+"""No token count, price or wait is more."""
 _UNDOABLE = frozenset({"option_added", "decided", "redirected", "edited"})
 
 # -- events about the run as a whole ----------------------------------------------------------------------------------
@@ -350,14 +355,29 @@ def _text(tree: Tree, event: Event) -> None:
     tree.texts[event["sha256"]] = event["text"]
 
 
+def _sent(tree: Tree, event: Event) -> None:
+    _said(tree, event)
+    _check_figures(event, "prompt_tokens", "cost_usd")
+    tree.questions[event.seq] = event
+
+
 def _replied(tree: Tree, event: Event) -> None:
     _said(tree, event)
     if event["text_sha256"] and event["text_sha256"] not in tree.texts:
         raise TreeError(f"no text {event['text_sha256'][:12]} in this run")
-    figures = ("prompt_tokens", "completion_tokens", "cost_usd", "seconds", "first_seconds")
-    if not all(0 <= event[figure] < math.inf for figure in figures):
-        raise TreeError(f"event {event.seq} (replied) has a figure below 0, or one that is no number")
+    _check_figures(event, "prompt_tokens", "completion_tokens", "cost_usd", "seconds", "first_seconds")
+    question = event.data.get("question", 0)
+    if question and question not in tree.questions:
+        raise TreeError(f"event {event.seq} (replied) ends no question: none with the seq {question} is open")
+    tree.questions.pop(question, None)
     tree.account = tree.account.after(event)
+
+
+def _check_figures(event: Event, *figures: str) -> None:
+    if not all(0 <= event[figure] <= _MOST for figure in figures):
+        raise TreeError(
+            f"event {event.seq} ({event.kind}) has a figure below 0 or beyond {_MOST:g}, or one that is no number"
+        )
 
 
 def _said(tree: Tree, event: Event) -> None:
@@ -393,6 +413,7 @@ _OF_THE_RUN: Mapping[str, Callable[[Tree, Event], None]] = {
     "kernel": _kernel,
     "program": _program,
     "text": _text,
+    "sent": _sent,
     "replied": _replied,
     "asked": _said,
     "note": _said,

@@ -10,7 +10,7 @@ from search import owed, policy
 from search.aftermath import Aftermath
 from search.attempt import Bench, attempt
 from search.calibration import Calibration
-from search.events import AUTOPILOT, REFINE
+from search.events import AUTOPILOT, REFINE, Event
 from search.growth import Growth
 
 Step = tuple[str, Coroutine[Any, Any, None]]
@@ -45,10 +45,18 @@ class Turns:
         tree = self._bench.tree
         if lessons := owed.lessons_owed(tree):
             yield lessons[0].option, partial(self._aftermath.learn, lessons)
+        redirect = owed.redirect_owed(tree)
+        if redirect is not None:
+            yield redirect["option"], partial(self._redirect, redirect)
         reply = owed.half_done(tree)
         if reply is not None and owed.changes_the_tree(reply):
             goes_on = self._aftermath.refine if reply["call"] == REFINE else self._growth.catch_up
             yield reply["option"], partial(goes_on, reply["option"])
+
+    async def _redirect(self, redirect: Event) -> None:
+        if owed.holds(self._bench.tree, redirect):
+            self._bench.tell(redirect["option"], "asking for options that follow the guidance")
+            await self._growth.catch_up_redirect(redirect)
 
     def _attempt(self, calibration: Calibration) -> Step | None:
         choice = policy.choose(self._bench.tree, calibration, approved_only=not self._bench.tree.autopilot)

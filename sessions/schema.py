@@ -1,9 +1,9 @@
 """What a session file says: a run's settings in the tables of its header, then its events; and the file's version.
 
-Version 2 added questions to models: the kinds ``replied`` and ``text``, ``improves`` of ``started``, and the fields of
-the header that say who is asked and what may be spent. A change of the schema adds a pure function to `MIGRATIONS` that
-takes the whole document of a version and returns that of the next, and a fixture of the old version under
-``tests/sessions``. A migration keeps the events one to one: a session never loses history.
+Version 2 added questions to models: the kinds ``sent``, ``replied`` and ``text``, ``improves`` of ``started``, and the
+fields of the header that say who is asked and what may be spent. A change of the schema adds a pure function to
+`MIGRATIONS` that takes the whole document of a version and returns that of the next, and a fixture of the old version
+under ``tests/sessions``. A migration keeps the events one to one: a session never loses history.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
@@ -24,6 +24,7 @@ SCHEMA_VERSION = 2
 _COMMENTS = rb"(?:[ \t]*(?:#[^\n]*)?\n)*"
 _VERSION = re.compile(rb"\A" + _COMMENTS + rb"schema_version = (\d{1,9})\r?\n")
 _SCALARS = (bool, int, float, str)
+_MOST = 1e15
 _INT64 = range(-(2**63), 2**63)
 _OWN_FIELDS = frozenset({"seq", "at", "kind", "end"})
 
@@ -107,6 +108,8 @@ def read_contents(data: bytes) -> Contents:
     if found is None:
         raise SessionError("it is not a session: its first line is not 'schema_version = ...'")
     written_as = int(found[1])
+    if written_as < 1:
+        raise SessionError("its schema version is 0, and there is none below 1")
     if written_as > SCHEMA_VERSION:
         raise SessionError(
             f"it was written by a newer ksearch-tui (schema version {written_as}, this program knows "
@@ -132,8 +135,8 @@ def _config(document: Mapping[str, Any]) -> RunConfig:
             raise SessionError(f"its header lacks '{name}' in [{table}], or it is not {kind.__name__}")
         return value
 
-    look_up("created", "at", str)
-    return RunConfig(
+    created = look_up("created", "at", str)
+    config = RunConfig(
         problem=look_up("problem", "name", str),
         device=look_up("device", "name", str),
         profile=look_up("device", "profile", str),
@@ -147,6 +150,13 @@ def _config(document: Mapping[str, Any]) -> RunConfig:
         tokens=look_up("budget", "tokens", int),
         usd=look_up("budget", "usd", float),
     )
+    limits = {"evaluations": config.budget, "minutes": config.minutes, "tokens": config.tokens, "usd": config.usd}
+    for name, limit in limits.items():
+        if not 0 <= limit <= _MOST:
+            raise SessionError(f"its header limits {name} to {limit}; a limit is 0 (none) to {_MOST:g}")
+    if not _is_moment(created):
+        raise SessionError("its header has no 'at' with a date, a time and a time zone in [created]")
+    return config
 
 
 def _v1_to_v2(document: dict[str, Any]) -> dict[str, Any]:
@@ -172,12 +182,21 @@ def _event(seq: int, line: int, fields: dict[str, Any]) -> Event:
     event = Event(seq, at, str(kind), fields)
     if wrong := fault(event):
         raise SessionError(f"{where}: {wrong}")
+    try:
+        for name, value in fields.items():
+            _storable(event, name, value)
+    except SessionError as error:
+        raise SessionError(f"{where}: {error}") from error
     return event
 
 
 def _is_moment(at: object) -> bool:
-    """Whether ``at`` is ISO 8601 with a time zone, so that moments can be told apart and subtracted."""
-    try:
-        return isinstance(at, str) and datetime.fromisoformat(at).tzinfo is not None
-    except ValueError:
+    """Whether ``at`` is ISO 8601 with a time zone and can be told in UTC, so that moments can be subtracted."""
+    if not isinstance(at, str):
         return False
+    try:
+        moment = datetime.fromisoformat(at)
+        moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return False
+    return moment.tzinfo is not None

@@ -19,6 +19,7 @@ from ksearch_tui.editor import EditorError, discard_draft, edit_file, editor_com
 from ksearch_tui.inert import one_line
 from ksearch_tui.keys import actions, bindings
 from ksearch_tui.paths import sessions_folder
+from ksearch_tui.possible import possible
 from ksearch_tui.replies_under_way import RepliesUnderWay
 from ksearch_tui.screens.new_option import NewOptionDialog
 from ksearch_tui.screens.redirect import RedirectDialog
@@ -30,7 +31,7 @@ from ksearch_tui.wording import count, plural
 from search.events import Event, is_followed
 from search.kernels.program import ProgramError
 from search.kernels.text import program_from_text, program_to_text
-from search.option import FAILED, OPEN, PROPOSED, PRUNED
+from search.option import Option
 from search.proposers.base import BrokenOff
 from search.rules import TreeError
 from search.tree import Tree
@@ -39,6 +40,7 @@ from sessions.store import SessionStore
 if TYPE_CHECKING:
     from search.audience import Question
     from search.engine import Engine
+    from search.proposers.base import Redirection
 
 # Changes of the tree are gathered this long before they are laid out.
 _TICK_SECONDS = 0.12
@@ -70,6 +72,8 @@ class ExplorerScreen(RunScreen):
         self._open_engine = open_engine
         self._opened_at = clock()
         self._engine: Engine | None = None
+        self._opened = asyncio.Event()
+        self._early: list[Callable[[Engine], object]] = []
         self._store = start.store
         self._engine_work: Worker[None] | None = None
         self._stages: dict[str, str] = {}
@@ -105,6 +109,9 @@ class ExplorerScreen(RunScreen):
             self.notify(store.repair, title="Session repaired", severity="warning", timeout=15, markup=False)
         if self._start.autopilot and not engine.tree.autopilot:
             engine.set_autopilot(True)
+        for decide in self._early:
+            self._try(decide, engine)
+        self._opened.set()
         self._changed = True
         self._start_engine(engine)
 
@@ -241,24 +248,8 @@ class ExplorerScreen(RunScreen):
         return None if action in self._disabled else super().check_action(action, parameters)
 
     def _possible(self, action: str) -> bool:
-        option = self.option
-        if action in ("fold", "unfold", "top", "bottom", "break_off"):
-            return True
-        if self._engine is None or option is None:
-            return False
-        if action == "undo":
-            return self.run_state.last_undoable() is not None
-        if action in ("pause", "autopilot"):
-            return True
-        needs = {
-            "approve": lambda: option.status in (PROPOSED, PRUNED),
-            "prune": lambda: bool(option.parent) and not option.pruned,
-            "edit": lambda: option.status in OPEN or option.status == FAILED,
-            "redirect": lambda: option.status not in (PRUNED, FAILED),
-            "more": lambda: option.passing is not None and not option.pruned,
-            "new_option": lambda: not option.pruned and option.status != FAILED,
-        }
-        return needs[action]() if action in needs else True
+        opening = self._engine is None and not self.run_state.options
+        return opening or possible(action, self.run_state, self.option)
 
     def action_top(self) -> None:
         """Go to the first line of what has the focus."""
@@ -273,21 +264,45 @@ class ExplorerScreen(RunScreen):
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
-    def _decide(self, decide: Callable[[Engine, str], object]) -> bool:
-        """Do something with the option under the cursor; say so when the engine refuses."""
+    def _decide(self, decide: Callable[[Engine, str], object]) -> None:
+        """Do something with the option under the cursor, or as soon as the run is open."""
+        option = self._option_or_say()
+        if option is not None:
+            self._do(lambda engine: decide(engine, option.id))
+
+    def _option_or_say(self) -> Option | None:
+        """Return the option under the cursor; say so where there is none yet."""
+        if self.option is None:
+            self.notify("There is no option yet: the run is being opened.", timeout=4, markup=False)
+        return self.option
+
+    def _do(self, decide: Callable[[Engine], object]) -> None:
+        if self._engine is None:
+            self._early.append(decide)
+            self._say_later()
+        else:
+            self._try(decide, self._engine)
+
+    def _try(self, decide: Callable[[Engine], object], engine: Engine) -> bool:
+        """Do something with the run; say so when the engine refuses."""
         from search.engine import EngineError
 
-        if self._engine is None or self.option is None:
-            return False
         try:
-            decide(self._engine, self.option.id)
+            decide(engine)
         except (EngineError, TreeError) as error:
-            self._refused(error)
+            self.notify(one_line(str(error)), severity="warning", markup=False)
             return False
         return True
 
-    def _refused(self, error: Exception) -> None:
-        self.notify(one_line(str(error)), severity="warning", markup=False)
+    async def _once_open(self) -> Engine:
+        """Return the engine, after a word and a wait where the run is still being opened."""
+        while self._engine is None:
+            self._say_later()
+            await self._opened.wait()
+        return self._engine
+
+    def _say_later(self) -> None:
+        self.notify("The run is being opened; this is done as soon as it is.", timeout=4, markup=False)
 
     def action_approve(self) -> None:
         """Have the option written and evaluated."""
@@ -299,33 +314,26 @@ class ExplorerScreen(RunScreen):
 
     def action_pin(self) -> None:
         """Pin or unpin the option."""
-        pinned = self.option is not None and self.option.pinned
-        self._decide(lambda engine, option: engine.unpin(option) if pinned else engine.pin(option))
+        self._decide(lambda engine, option: engine.unpin(option) if engine.tree[option].pinned else engine.pin(option))
 
     def action_undo(self) -> None:
         """Take back the last decision."""
 
-        def undo(engine: Engine, option: str) -> None:
+        def undo(engine: Engine) -> None:
             self.notify(one_line(engine.undo()), title="Taken back", timeout=4, markup=False)
 
-        self._decide(undo)
+        self._do(undo)
 
     def action_pause(self) -> None:
         """Pause or go on; a run that stopped is started again."""
-        engine = self._engine
-        if engine is None:
-            return
-        if self._engine_work is None or not self._engine_work.is_running:
-            self._start_engine(engine)
-        elif self.run_state.paused:
-            self._decide(lambda engine, option: engine.resume())
+        if self._engine is not None and (self._engine_work is None or not self._engine_work.is_running):
+            self._start_engine(self._engine)
         else:
-            self._decide(lambda engine, option: engine.pause())
+            self._do(lambda engine: engine.resume() if engine.tree.paused else engine.pause())
 
     def action_autopilot(self) -> None:
         """Switch autopilot."""
-        on = not self.run_state.autopilot
-        self._decide(lambda engine, option: engine.set_autopilot(on))
+        self._do(lambda engine: engine.set_autopilot(not engine.tree.autopilot))
 
     def action_break_off(self) -> None:
         """Break off what a model is being asked."""
@@ -345,9 +353,10 @@ class ExplorerScreen(RunScreen):
     @work(group="ask", exit_on_error=False)
     async def action_more(self) -> None:
         """Ask for more options under the one under the cursor."""
-        engine, option = self._engine, self.option
-        if engine is None or option is None:
+        option = self._option_or_say()
+        if option is None:
             return
+        engine = await self._once_open()
         found = await self._ask(f"asking for options under {one_line(option.title)}", engine.propose(option.id))
         text = (
             f"{plural(found, 'new option')} under {one_line(option.title)}"
@@ -368,16 +377,19 @@ class ExplorerScreen(RunScreen):
     @work(group="ask", exit_on_error=False)
     async def action_redirect(self) -> None:
         """Ask in words for a direction; show the question that comes back, if one does."""
-        engine, option = self._engine, self.option
-        if engine is None or option is None:
+        option = self._option_or_say()
+        if option is None:
             return
         before = len(self.run_state.events)
-        said = await self.app.push_screen_wait(
-            RedirectDialog(one_line(option.title), lambda guidance: engine.redirect(option.id, guidance))
-        )
+
+        async def send(guidance: str) -> Redirection:
+            return await (await self._once_open()).redirect(option.id, guidance)
+
+        said = await self.app.push_screen_wait(RedirectDialog(one_line(option.title), send))
         if said is not None:
             found = len(said.proposals)
-            text = f"{plural(found, 'option')} follow it" if found else "Nothing new follows; the guidance is kept."
+            follow = "follows" if found == 1 else "follow"
+            text = f"{plural(found, 'option')} {follow} it." if found else "Nothing new follows; the guidance is kept."
             since = self.run_state.events[before:]
             told = [event for event in since if is_followed(event) and event["option"] == option.id]
             followed = [f"How it was followed: {one_line(event['text'])}" for event in told[-1:]]
@@ -387,18 +399,18 @@ class ExplorerScreen(RunScreen):
     @work(group="ask", exit_on_error=False)
     async def action_new_option(self) -> None:
         """Add an option of one's own under the one under the cursor."""
-        engine, parent = self._engine, self.option
-        if engine is None or parent is None:
+        parent = self._option_or_say()
+        if parent is None:
             return
         wanted = await self.app.push_screen_wait(NewOptionDialog(one_line(parent.title)))
         if wanted is None:
             return
         added: list[str] = []
 
-        def add(engine: Engine, option: str) -> None:
+        def add(engine: Engine) -> None:
             added.append(engine.add(parent.id, wanted.title, wanted.why))
 
-        if self._decide(add):
+        if self._try(add, await self._once_open()):
             self.refresh_run()
             self.options.choose(added[0])
             self.notify("Added. a has it written, e lets you write it.", timeout=6, markup=False)
@@ -410,10 +422,10 @@ class ExplorerScreen(RunScreen):
         """Open the option's program in a person's editor and run what comes back."""
         from search.engine import EngineError
 
-        engine, option = self._engine, self.option
-        if engine is None or option is None:
+        option = self._option_or_say()
+        if option is None:
             return
-        draft = None
+        engine, draft = await self._once_open(), None
         try:
             editor_command()
             text = program_to_text(await engine.draft(option.id))

@@ -11,7 +11,7 @@ from textual.message import Message
 from ksearch_tui.narration import clock_time, narrate
 from ksearch_tui.widgets.line_view import Line, LineView
 from ksearch_tui.widgets.look import Look
-from search.calls import CANCELLED, MALFORMED, USED
+from search.calls import CANCELLED, LOST, MALFORMED, USED
 from search.events import PERSON, Event
 from search.tree import Tree
 
@@ -29,7 +29,12 @@ _STYLES = {
     "autopilot": "bold",
 }
 _LEVELS = {"info": "", "warning": "$text-warning", "error": "$text-error"}
-_OUTCOMES = {USED: ("✓", "$text-secondary"), MALFORMED: ("✗", "$text-warning"), CANCELLED: ("–", "$text-accent")}
+_OUTCOMES = {
+    USED: ("✓", "$text-secondary"),
+    MALFORMED: ("✗", "$text-warning"),
+    CANCELLED: ("–", "$text-accent"),
+    LOST: ("–", "$text-warning"),
+}
 _FAULT = ("✗", "$text-error")
 
 

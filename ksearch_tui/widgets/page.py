@@ -34,8 +34,10 @@ class Page(LineView):
     def write(self, paragraphs: Sequence[Paragraph]) -> None:
         """Replace the text."""
         self._paragraphs = paragraphs
-        width = max(_LEAST_WIDTH, self.scrollable_content_region.width)
-        self.set_lines([line for paragraph in paragraphs for line in _wrapped(paragraph, width)])
+        room = self.scrollable_content_region.width
+        if room:  # Before the first layout there is nothing to wrap to, and a wrong guess would be seen for a moment.
+            width = max(_LEAST_WIDTH, room)
+            self.set_lines([line for paragraph in paragraphs for line in _wrapped(paragraph, width)])
 
     def on_resize(self) -> None:
         """Wrap to another width."""

@@ -94,6 +94,7 @@ async def test_redirecting_adds_options_that_follow_the_guidance(run, settle, un
         await pilot.press(*"two rows", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ExplorerScreen))
         await settle(pilot)
+        assert [note.message for note in pilot.app._notifications] == ["1 option follows it."]
         added = run.tree[run.id_of("follow: two rows")]
         assert added.parent == run.tree.root
         assert run.tree[run.tree.root].guidance == ("two rows",)
@@ -124,9 +125,14 @@ async def test_a_proposer_that_fails_is_said_in_the_dialog_and_the_text_stays(ru
         dialog = pilot.app.screen
         await pilot.press(*"break", "enter")
         await until(pilot, lambda: "the model is not there" in str(dialog.query_one("#said").content))
+        said = str(dialog.query_one("#said").content)
+        assert said.endswith("What you said is kept as guidance for 'one thread a row' and all under it.")
         assert dialog.query_one(Input).value == "break"
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ExplorerScreen))
+        assert run.tree[run.tree.root].guidance == ("break",)
+        await press(pilot, settle, "u")
+        assert run.tree[run.tree.root].guidance == ()
 
 
 @SIZES
@@ -302,6 +308,23 @@ async def test_help_lists_the_keys_and_closes(run, settle, until):
         )
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ExplorerScreen))
+
+
+async def test_the_help_is_never_seen_wrapped_to_a_width_that_it_has_not(run, settle, until, monkeypatch):
+    wrapped = []
+    set_lines = Page.set_lines
+
+    def watched(page, lines, **how):
+        wrapped.append((page.id, len(lines)))
+        set_lines(page, lines, **how)
+
+    monkeypatch.setattr(Page, "set_lines", watched)
+    async with run.app().run_test(size=(100, 90)) as pilot:
+        await settle(pilot)
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen) and pilot.app.screen.query_one(Page).lines)
+        await pilot.pause()
+        assert len({lines for page, lines in wrapped if page == "help-text"}) == 1
 
 
 async def test_the_palette_offers_what_can_be_done_with_the_option_by_its_title(run, settle, until):

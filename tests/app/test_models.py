@@ -12,14 +12,19 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Input, Static
 
+from ksearch_tui.app import KsearchApp
 from ksearch_tui.screens.explorer import ExplorerScreen
 from ksearch_tui.screens.redirect import RedirectDialog
 from ksearch_tui.screens.reply import ReplyScreen
+from ksearch_tui.start_at import AtExplorer
 from ksearch_tui.widgets.activity_log import ActivityLog
 from ksearch_tui.widgets.line_view import LineView
 from ksearch_tui.widgets.live_reply import LiveReply, LiveText
 from ksearch_tui.widgets.option_tab import OptionTab
 from ksearch_tui.widgets.status_line import StatusLine
+from ksearch_tui.wording import count
+from sessions.resume import resume_state
+from sessions.store import SessionStore, read_session
 from tests.model_server.scripted import error, reply
 from tests.model_server.server import ModelServer
 from tests.search.proposers.llm.playing import Played, first, option, proposer, written
@@ -77,7 +82,9 @@ async def test_a_reply_grows_under_the_log_and_is_listed_with_what_it_used_once_
         await until(pilot, lambda: "selector, ~" in str(screen.query_one(StatusLine).content), 10)
         await pilot.press("escape", "space")
         await until(pilot, lambda: len(run.tree.options) == 4 and not screen.query_one(LiveReply).display, 20)
-        [used] = [e for e in run.tree.events if e.data.get("call") == "initialize" and e["outcome"] == "used"]
+        [used] = [
+            e for e in run.tree.events if e.kind == "replied" and (e["call"], e["outcome"]) == ("initialize", "used")
+        ]
         tokens = f"{used['prompt_tokens']} + {used['completion_tokens']} tokens"
         listed = f"✓ selector chooser was asked to begin the tree at 'the first kernel': {tokens}"
         await until(pilot, lambda: listed in log(pilot), 10)
@@ -157,6 +164,50 @@ async def test_esc_in_a_dialog_takes_back_what_the_dialog_asked(run, played, unt
         assert isinstance(pilot.app.screen, ExplorerScreen)
         assert [event["outcome"] for event in run.tree.events if event.kind == "replied"][-1] == "cancelled"
         assert not run.tree.paused
+        assert run.tree[run.tree.root].guidance == ()
+
+
+async def test_words_that_a_quit_found_unanswered_are_kept_and_followed_by_a_resume(run, played, until):
+    played.says("initialize", first("a", "b", "c"))
+    played.says("redirect", begun(REDIRECTED, 9))
+    async with run.app().run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: run.engine is not None and len(run.tree.options) == 4, 10)
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RedirectDialog))
+        await pilot.press(*"no atomics", "enter")
+        await until(pilot, lambda: bool(run.engine.asking), 10)
+        await pilot.press("ctrl+q")
+        await pilot.pause()
+    store, tree = resume_state(run.session)
+    assert tree[tree.root].guidance == ("no atomics",)
+    played.says("redirect", REDIRECTED)
+    run.engine = None
+    start = AtExplorer(run.config, run.session, store=store, tree=tree)
+    async with KsearchApp(start, open_engine=run.open_engine).run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: run.engine is not None and len(run.tree.options) > 4, 10)
+        assert run.tree[run.tree.root].guidance == ("no atomics",)
+
+
+async def test_a_question_that_a_kill_lost_is_said_with_its_tokens_when_the_run_goes_on(run, played, until):
+    played.says("initialize", first("a", "b", "c"))
+    async with run.app().run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: run.engine is not None and len(run.tree.options) == 4, 10)
+    events = read_session(run.session).events
+    killed = next(event for event in events if event.kind == "sent" and event["call"] == "initialize")
+    run.session.unlink()
+    with SessionStore.create(run.session, run.config) as store:
+        for event in events[: killed.seq]:
+            store.append(event)
+    played.says("initialize", first("a", "b", "c"))
+    run.engine = None
+    store, tree = resume_state(run.session)
+    start = AtExplorer(run.config, run.session, store=store, tree=tree)
+    async with KsearchApp(start, open_engine=run.open_engine).run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: run.engine is not None and len(run.tree.options) == 4, 10)
+        lost = f"selector chooser was being asked when the program was killed: ~{count(killed['prompt_tokens'])} tokens"
+        await until(pilot, lambda: lost in told(pilot))
+        await pilot.press("5")
+        await until(pilot, lambda: "lost: the program was killed while it was asked" in log(pilot), 5)
 
 
 @SIZES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -227,6 +228,7 @@ class TestRedirecting:
         answer = await stage.engine.redirect(stage.id("a"), "faster")
         assert answer.question == "Which?"
         assert stage.tree.options == before
+        assert stage.events[-2].data == {"target": stage.events[-3].seq, "by": "engine"}
         assert stage.events[-1].kind == "asked"
         assert stage.events[-1]["choices"] == ["tile", "exp2"]
         assert stage.events[-1]["guidance"] == "faster"
@@ -256,14 +258,83 @@ class TestRedirecting:
         await stage.engine.redirect(stage.tree.root, "a")
         assert [option.title for option in stage.tree.frontier()] == ["b"]
 
-    async def test_empty_guidance_and_a_proposer_that_can_not_are_refused_in_words(self, stage: Any) -> None:
+    async def test_empty_guidance_is_refused_in_words(self, stage: Any) -> None:
         before = len(stage.events)
         with pytest.raises(EngineError, match="no guidance"):
             await stage.engine.redirect(stage.tree.root, "   ")
-        stage.proposer.raises["redirect x"] = ProposerError("the model does not answer")
-        with pytest.raises(EngineError, match="the model does not answer"):
-            await stage.engine.redirect(stage.tree.root, "x")
         assert len(stage.events) == before
+
+    async def test_what_a_person_said_is_on_record_before_anyone_is_asked(self, stage: Any) -> None:
+        known: list[tuple[str, ...]] = []
+
+        async def asked(situation: Any, option: str, guidance: str) -> Redirection:
+            known.append(situation.tree.guidance_for(stage.id("a")))
+            assert stage.events[-1].kind == "redirected"
+            return Redirection()
+
+        stage.proposer.redirect = asked
+        await stage.engine.redirect(stage.tree.root, "wide loads")
+        assert known == [("wide loads",)]
+
+    async def test_where_the_proposer_can_not_answer_the_words_hold_once_and_that_is_said(self, stage: Any) -> None:
+        stage.proposer.raises["redirect x"] = ProposerError("The model does not answer.")
+        told = "The model does not answer. What you said is kept as guidance for 'naive' and all under it."
+        for _ in range(2):
+            with pytest.raises(EngineError) as refused:
+                await stage.engine.redirect(stage.tree.root, "x")
+            assert str(refused.value) == told
+            assert stage.last("note").data == {
+                "text": told, "level": "warning", "option": stage.tree.root, "about": "redirect"
+            }  # fmt: skip
+        assert stage.tree.guidance_for(stage.id("b")) == ("x",)
+        del stage.proposer.raises["redirect x"]
+        await stage.engine.redirect(stage.tree.root, "x")
+        assert [event["guidance"] for event in stage.events if event.kind == "redirected"] == ["x"]
+        # It has an answer now: the same words again are a new wish.
+        await stage.engine.redirect(stage.tree.root, "y")
+        await stage.engine.redirect(stage.tree.root, "x")
+        assert stage.tree.guidance_for(stage.id("b")) == ("x", "y", "x")
+        stage.engine.undo()
+        assert stage.tree.guidance_for(stage.id("b")) == ("x", "y")
+
+    async def test_what_got_no_answer_still_makes_it_ask_again_where_nothing_came(self, stage: Any) -> None:
+        for title in ("a", "b"):
+            stage.engine.prune(stage.id(title))
+        await stage.settle()
+        stage.proposer.raises["redirect x"] = ProposerError("no")
+        with pytest.raises(EngineError):
+            await stage.engine.redirect(stage.tree.root, "x")
+        await stage.settle()
+        assert stage.proposer.asked == ["naive", "naive", "naive"]
+
+    async def test_whoever_does_not_wait_for_the_answer_takes_the_words_back(self, stage: Any) -> None:
+        before = dict(stage.tree.options)
+        self.never_answers(stage)
+        asking = asyncio.create_task(stage.engine.redirect(stage.tree.root, "x"))
+        await stage.settle()
+        assert stage.tree.guidance_for(stage.id("a")) == ("x",)
+        asking.cancel()
+        await stage.settle()
+        assert asking.cancelled()
+        assert stage.tree.options == before
+        assert stage.last("undone")["by"] == "person"
+
+    async def test_words_that_a_stop_found_unanswered_stay(self, stage: Any) -> None:
+        self.never_answers(stage)
+        asking = asyncio.create_task(stage.engine.redirect(stage.tree.root, "x"))
+        await stage.settle()
+        stage.engine.stop("quit")
+        asking.cancel()
+        await stage.settle()
+        assert Tree.fold(stage.events).guidance_for(stage.id("a")) == ("x",)
+
+    @staticmethod
+    def never_answers(stage: Any) -> None:
+        async def waits(*_: object) -> Redirection:
+            await asyncio.Event().wait()
+            return Redirection()
+
+        stage.proposer.redirect = waits
 
     async def test_a_branch_that_was_pruned_while_the_proposer_thought_is_left_alone(
         self, stage: Any, scripts: Any

@@ -85,11 +85,13 @@ def all_kinds(say: Say = str) -> list[Happening]:
     naive, fast, edited, broken = (program(say(f"// {name} kernel")) for name in ("naive", "fast", "edited", "broken"))
     root = [proposed("o1", "", say("root title"), say("root why")), *passed("o1", naive, {"tall": 0.004})]
     answer = say("an answer")
+    asked = {"option": "o1", "call": "propose", "role": "selector", "model": say("selector model"), "endpoint": "mine"}
     happenings: list[Happening] = [
         ("autopilot", {"on": True, "by": "person"}),
         *root,
+        ("sent", {**asked, "prompt_tokens": 90, "cost_usd": 0.005, "priced": True, "prompt_sha256": ""}),
         ("text", {"sha256": hashlib.sha256(answer.encode()).hexdigest(), "text": answer}),
-        replied("selector", say("selector model"), text=answer, call="propose", option="o1"),
+        replied("selector", say("selector model"), text=answer, call="propose", option="o1", question=len(root) + 2),
         proposed("o2", "o1", say("second title"), say("second why")),
         proposed("o3", "o1", say("third title"), say("third why")),
         proposed("o4", "o1", say("fourth title"), "", by="person", predicted=0.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from sessions.store import SessionError, SessionStore, read_session
 CONFIG = RunConfig(
     "softmax", "simulator", "apple-m2", "llm", 12, "ollama", "small", "big", "mapping", 30.0, 200_000, 1.5
 )
-START = datetime(2025, 1, 1)
+START = datetime(2025, 1, 1, tzinfo=UTC)
 FIXTURES = Path(__file__).parent
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]))

@@ -41,7 +41,12 @@ from search.proposers.llm.prompting import (
     ask_repair,
     ask_write,
 )
-from search.proposers.llm.refinement import check_redirection, check_refinement, still_to_do
+from search.proposers.llm.refinement import (
+    check_redirection,
+    check_refinement,
+    still_ruled_out,
+    still_to_do,
+)
 from search.proposers.llm.replies import (
     RedirectReply,
     RefineReply,
@@ -135,13 +140,16 @@ class LlmProposer:
     async def redirect(self, situation: Situation, option: str, guidance: str) -> Redirection:
         """Return options under ``option`` that follow ``guidance`` and what it rules out, or a question."""
         setting, calls = await self._of(situation)
+        recorded = calls.take_recorded("redirect", option)
 
         def read(text: str) -> RedirectReply:
             reply = read_redirect(text)
+            if text == recorded:
+                reply = still_ruled_out(reply, situation.tree)
             check_redirection(reply, situation.tree, option)
             return reply
 
-        reply = await self._conversation.ask(calls, ask_redirect(setting, option, guidance), read)
+        reply = await self._conversation.ask(calls, ask_redirect(setting, option, guidance), read, recorded)
         _say_how(calls, option, reply.followed)
         return Redirection(reply.proposals(), (), reply.question, reply.choices, reply.avoid)
 

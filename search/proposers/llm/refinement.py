@@ -54,6 +54,12 @@ def still_to_do(reply: RefineReply, tree: Tree) -> RefineReply:
     return reply.model_copy(update=left)
 
 
+def still_ruled_out(reply: RedirectReply, tree: Tree) -> RedirectReply:
+    """Return a redirection that was begun without the options that it has ruled out already."""
+    left = tuple(each for each in reply.avoid if each not in tree.options or not tree.is_pruned(each))
+    return reply.model_copy(update={"avoid": left})
+
+
 def check_redirection(reply: RedirectReply, tree: Tree, option: str) -> None:
     """Raise `MalformedReply` unless ``avoid`` names open options under ``option``."""
     below = {node.id for node in _open_below(tree, option)}

@@ -115,9 +115,17 @@ def guidance_view(tree: Tree, option: str, more: str = "") -> list[str]:
     asked = [
         f"at {node.id} ({plain(node.title)}): {text}"
         for node in path
-        for text in [*node.guidance, *([EDITED] if node.edited else [])]
+        for text in [*_but_once(node, more if node is path[-1] else ""), *([EDITED] if node.edited else [])]
     ]
     return [*asked, f"now: {more}"] if more else asked
+
+
+def _but_once(node: Option, now: str) -> Sequence[str]:
+    """Return the guidance of ``node`` without what is said ``now``, which is on record already."""
+    if now not in node.guidance:
+        return node.guidance
+    at = len(node.guidance) - 1 - node.guidance[::-1].index(now)
+    return node.guidance[:at] + node.guidance[at + 1 :]
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ async def test_every_reply_is_on_record_with_its_cost_and_its_text_once(
         "text_sha256": first_reply["text_sha256"],
         "outcome": "used",
         "note": "",
+        "question": next(event.seq for event in stage.events if event.kind == "sent"),
     }
 
 
