@@ -9,15 +9,16 @@ in which it can be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 
 _MOST_NAMES = 6  # each doubles the ways to read a text
 _BRACE_OR_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)(?:\\\r?\n|[^\n])*|[{}]", re.MULTILINE)
 _BRANCH = re.compile(
     r"^[ \t]*#[ \t]*(?P<word>if|ifdef|ifndef|elif|else|endif)\b(?P<rest>(?:\\\r?\n|[^\n])*)", re.MULTILINE
 )
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>if(?:n?def)?|endif|define(?=[ \t]+(?P<name>\w+)))\b", re.MULTILINE)
 _DEFINITION = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
 _CLOSES_TOO_MUCH = "this '}' has no '{': in a source it would end the function that MLX writes around it; remove it"
 
@@ -25,12 +26,39 @@ _CLOSES_TOO_MUCH = "this '}' has no '{': in a source it would end the function t
 def unpaired_braces(code: str) -> Iterator[tuple[int, str]]:
     """Yield what of ``code`` (comments and literals blanked) doesn't pair up: the line from 1, and what to do."""
     found = list(_branch_by_branch(code))
-    if found and (conditionals := _conditionals(code)):
-        names = sorted({entry.name for entry in conditionals if entry.name})
-        if len(names) <= _MOST_NAMES:
-            ways = [dict(zip(names, turns, strict=True)) for turns in product((True, False), repeat=len(names))]
-            found = sorted({each for way in ways for each in _branch_by_branch(_as_read(code, conditionals, way))})
+    conditionals = _conditionals(code) if found else []
+    names = sorted({entry.name for entry in conditionals if entry.name})
+    if 0 < len(names) <= _MOST_NAMES:
+        ways = (dict(zip(names, turns, strict=True)) for turns in product((True, False), repeat=len(names)))
+        each_way = (_branch_by_branch(_as_read(code, conditionals, way)) for way in ways)
+        found = list(dict.fromkeys(chain.from_iterable(each_way)))
     yield from found
+
+
+def settled(text: str, code: str, outside: Container[str]) -> str:
+    """Return ``text`` with what isn't read of it blanked, where braces pair up only then; else ``text`` as it is.
+
+    ``code`` is ``text`` with comments and literals blanked; ``outside`` are the names that a text before it defines.
+    Names with two leading underscores are the compiler's: whether they are defined isn't known here.
+    """
+    conditionals = _conditionals(code) if any(_branch_by_branch(code)) else []
+    if not conditionals or any(each.name.startswith("__") for each in conditionals):
+        return text
+    within = definitions(code)
+    return _as_read(
+        text, conditionals, {each.name: each.name in within or each.name in outside for each in conditionals}
+    )
+
+
+def definitions(code: str) -> frozenset[str]:
+    """Return the names that ``code`` defines whatever else is defined."""
+    found: set[str] = set()
+    depth = 0
+    for match in _DIRECTIVE.finditer(code):
+        depth += match["word"].startswith("if") - (match["word"] == "endif")
+        if match["word"] == "define" and not depth:
+            found.add(match["name"])
+    return frozenset(found)
 
 
 def _branch_by_branch(code: str) -> Iterator[tuple[int, str]]:

@@ -23,7 +23,9 @@ _OPERATION = re.compile(
     r"|is_first)|simdgroup_(barrier|multiply|multiply_accumulate)|threadgroup_barrier"
     r"|__(syncthreads(_\w+)?|syncwarp|shfl(_\w+)?|(ballot|any|all)(_sync)?|activemask|match_\w+|reduce_\w+_sync)|sync"
     r"|shfl(_\w+)?"  # these of CUDA
+    r"|TempStorage|(Block|Warp)(Reduce|Scan)|(In|Ex)clusive(Sum|Scan)"  # and what tells CUB's
 )
+_OF_CUB = ("TempStorage", "Block", "Warp", "Inclusive", "Exclusive")
 
 _NOTE = "ksr_call ksr_in(ksr_at.place);"
 NOTES_CALLS = f"{{ {_NOTE}"
@@ -162,7 +164,7 @@ def _placed_within(texts: list[list[Token]], found: list[list[Function]], operat
 
 def _takes_place(name: str) -> bool:
     """Whether ``name`` is an operation all of whose other arguments are always given."""
-    return _OPERATION.fullmatch(name) is not None and not ("fill" in name or name.startswith("__shfl"))
+    return _OPERATION.fullmatch(name) is not None and not ("fill" in name or name.startswith(("__shfl", *_OF_CUB)))
 
 
 def _is_placed(tokens: list[Token], at: int, calls: Calls) -> bool:
@@ -181,7 +183,7 @@ def _words(tokens: list[Token], functions: list[Function]) -> Iterator[tuple[str
     """Yield functions and macros by name, each with the words in it."""
     for function in functions:
         if function.body >= 0:
-            yield function.name, frozenset(_names(tokens, function.body, function.end))
+            yield function.name, frozenset(_names(tokens, max(function.opened, 0) or function.body, function.end))
     for index, token in enumerate(tokens):
         if token.directive and token.text == "define" and tokens[preceding(tokens, index)].text == "#":
             name = following(tokens, index)

@@ -7,13 +7,13 @@ before it is loaded, and it runs locked in.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice, takewhile
 
 from search.devices.base import KernelFault
 from search.devices.simulator.screening import own_names
 from search.devices.simulator.tokens import tokenize
-from search.kernels.cuda_program import CudaLaunch, CudaProgram
+from search.kernels.cuda_program import CudaLaunch, CudaProgram, StructValue, Value
 from translator.reach import KEYWORDS, SPELLING_RULES, Reach, reaching_out
 
 _C_LIBRARY = (
@@ -24,6 +24,10 @@ _COMPILERS_OWN = (
     r"__(?:builtin|sync|atomic|has|is|gnu|cxa|libc|dso|start|stop)_\w+"
     r"|__(?:attribute|declspec|extension|label|thread|auto_type|typeof|real|imag|volatile|FILE|BASE_FILE|FILE_NAME|COUNTER"
     r"|INCLUDE_LEVEL|DATE|TIME|TIMESTAMP)(?:__)?\b"
+)
+_CUB = (
+    "(?:Block|Warp)(?:Reduce|Scan)|Sum|Max|Min|ArgMax|ArgMin|KeyValuePair|Block(?:Reduce|Scan)Algorithm"
+    r"|BLOCK_(?:REDUCE|SCAN)_\w+"
 )
 _ATTRIBUTES = r"(?:maybe_unused|likely|unlikely|fallthrough|nodiscard|noreturn)\s*\]\s*\]"
 
@@ -40,7 +44,11 @@ CUDA = Reach(
         ),
         (r"<<<", "a kernel that launches kernels is not run: launch them from the host"),
         (r"\b(?:wmma|nvcuda|mma_sync)\b", "'{0}' is refused: the simulator has no tensor cores of CUDA's"),
-        (r"\b(?:cub|thrust|cutlass|cute)\s*::", "'{0}' is refused: the simulator has no such library"),
+        (r"\b(?:thrust|cutlass|cute)\s*::", "'{0}' is refused: the simulator has no such library"),
+        (
+            rf"\bcub\s*::\s*(?!(?:{_CUB})\b)\w+",
+            "'{0}' is refused: of CUB the simulator has reductions and scans over a block or a warp",
+        ),
         (r"\btex(?:1D|2D|3D)\w*|\bsurf[123]D\w*", "'{0}' is refused: the simulator has no textures"),
         (
             r"\b(?:this_(?:grid|multi_grid|cluster)|(?:grid|cluster)_group)\b",
@@ -87,8 +95,16 @@ def _externals(text: str) -> Iterator[tuple[int, str]]:
 def _screen_launch(launch: CudaLaunch) -> None:
     if not _KERNEL.fullmatch(launch.kernel):
         raise KernelFault("compile", f"{launch.kernel[:60]!r} can't be the name of a kernel")
-    for argument in launch.template:
+    for argument in (*launch.template, *_types(launch.arguments)):
         found = next(chain(reaching_out(argument, CUDA), own_names(argument)), None)
         if found or not _TEMPLATE_ARGUMENT.fullmatch(argument) or "//" in argument or "/*" in argument:
             words = f"{argument[:60]!r} can't be a template argument: write a type or a number"
             raise KernelFault("compile", words, pass_name=launch.kernel)
+
+
+def _types(values: Iterable[Value]) -> Iterator[str]:
+    """Yield the types that a launch names to make its arguments."""
+    for value in values:
+        if isinstance(value, StructValue):
+            yield from [value.type] if value.type else []
+            yield from _types(value.members)

@@ -158,7 +158,8 @@ def _argument(
 ) -> str:
     """Return one argument: of the parameter's type, or (``deduced``) of the type that the host's argument had."""
     if isinstance(value, StructValue):
-        return f"{{{', '.join(_argument(program, member, places, counter, deduced) for member in value.members)}}}"
+        members = (_argument(program, member, places, counter, deduced) for member in value.members)
+        return f"{value.type}{{{', '.join(members)}}}"
     word = f"ksr_given[{next(counter)}]"
     if isinstance(value, ArrayValue):
         pointer = f"ksr::pointer{{ksr_buffers[{places[value.array]}], {word}}}"

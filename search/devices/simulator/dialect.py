@@ -35,7 +35,7 @@ STORAGE = "KSR_THREADGROUP"
 
 _STORAGE = (
     f"using ksr_type_{{name}} = {{kind}}{{extents}}; {{alignment}} {STORAGE} "
-    "ksr::room<ksr_type_{name}> ksr_tg_{name}; "
+    "ksr::room<ksr_type_{name}> ksr_tg_{name}; KSR_HAS_ZONE({name}) "
     'auto& {name} = ksr::threadgroup(ksr_tg_{name}, "{name}")'
 )
 _DECLARATION_WORDS = frozenset({"const", "volatile", "struct", "typename"})

@@ -326,7 +326,8 @@ def _execute(runner: Path, descriptor: int, description: str, seconds: float) ->
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         pass_fds=(descriptor,),
-        env={},
+        # One heap for all threads: choosing among several, glibc reads how many processors there are from a file.
+        env={"MALLOC_ARENA_MAX": "1"},
     )
     try:
         process.communicate(description.encode(), timeout=seconds)

@@ -33,7 +33,7 @@ def screen(step: BoundPass) -> None:
 def own_names(text: str) -> Iterator[tuple[int, str]]:
     """Yield the names in ``text`` that are the simulator's: the line from 1, and what is wrong."""
     for match in _OWN_NAMES.finditer(blank_text(text)):
-        yield line_of(text, match.start()), f"the name '{match.group()}' is reserved for the simulator"
+        yield line_of(text, match.start()), f"the name '{match.group()}' is reserved for the simulator: choose another"
 
 
 def smuggled_directive(assembly: bytes) -> str:

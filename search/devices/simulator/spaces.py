@@ -18,6 +18,7 @@ SPACES = frozenset({"device", "constant", "threadgroup", "thread"})
 _NO_TYPE = frozenset({"return", "else", "case", "goto", "sizeof", "new", "delete", "typedef", "using", "operator"})
 _AFTER_NAME = frozenset({";", "=", ",", ")", "[", "{", ":"})
 _POINTER, _OBJECT = "pointer", "object"
+_LONGEST_TYPE = 64  # tokens of template arguments
 
 
 @dataclass(frozen=True)
@@ -136,13 +137,29 @@ def _begin(piece: _Piece, at: int) -> int:
     while at > 0:
         text = piece.tokens[at - 1].text
         opened = preceding(piece.tokens, piece.partner.get(at - 1, 0)) if text == ")" else -1
+        angle = _opening_angle(piece.tokens, at - 1) if text == ">" else -1
         if opened >= 0 and piece.tokens[opened].text == "alignas":
             at = opened
+        elif angle >= 0:
+            at = angle
         elif text in (";", "{", "}", "(", ",", ")"):
             break
         else:
             at -= 1
     return at
+
+
+def _opening_angle(tokens: list[Token], closed: int) -> int:
+    """Return where the template arguments that end at ``closed`` begin, or -1 when it is a comparison."""
+    depth = 0
+    for at in range(closed, max(closed - _LONGEST_TYPE, -1), -1):
+        text = tokens[at].text
+        depth += (text == ">") - (text == "<")
+        if depth == 0:
+            return at
+        if text in (";", "{", "}", "(", ")"):
+            break
+    return -1
 
 
 def _place(piece: _Piece, at: int, before: list[str]) -> _Place | None:

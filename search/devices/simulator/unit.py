@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from search.devices.base import KernelFault
@@ -12,6 +12,8 @@ from search.devices.simulator.generated import GeneratedTextError, Parameter, is
 from search.devices.simulator.spaces import foreign_pointer
 from search.kernels.dtypes import DType
 from search.kernels.program import BoundPass
+from translator.paired_braces import definitions, settled
+from translator.reach import blank_text
 
 ATTRIBUTES: dict[str, tuple[str, str]] = {
     "dispatch_quadgroups_per_threadgroup": ("uint", "ksr_quadgroups(ksr_at->nominal_size)"),
@@ -87,6 +89,7 @@ def unit_of(step: BoundPass) -> Unit:
 
     The source is the body of a kernel, or the whole text that MLX makes of one (``verbose=True`` prints it).
     """
+    step = _settled(step)
     if is_generated(step.source):
         return _unit_of_generated(step)
     _refuse_foreign_pointers(step, step.header, step.source)
@@ -104,6 +107,16 @@ def unit_of(step: BoundPass) -> Unit:
         header_lines=header.count("\n") + 1,
         source_begins=before.count("\n") + 1,
         source_lines=source.count("\n") + 1,
+    )
+
+
+def _settled(step: BoundPass) -> BoundPass:
+    """Return ``step`` with one beginning of each block where #ifdef chooses between two: brackets are matched next."""
+    header, source = blank_text(step.header), blank_text(step.source)
+    return replace(
+        step,
+        header=settled(step.header, header, ()),
+        source=settled(step.source, source, definitions(header)),
     )
 
 
@@ -158,7 +171,11 @@ def _opening(signature: _Signature, template: str) -> str:
 
 
 def _ending(signature: _Signature, body: str) -> str:
-    declared = "ksr::ksr_threadgroup_end - ksr::ksr_threadgroup_begin" if STORAGE in body else "0"
+    declared, zones = (
+        ("ksr::ksr_threadgroup_end - ksr::ksr_threadgroup_begin", "ksr::ksr_zones_end - ksr::ksr_zones_begin")
+        if STORAGE in body
+        else ("0", "0")
+    )
     return (
         "\n}\n"
         "KSR_EXPORT void ksr_kernel(const ksr_thread* ksr_at, void* const* ksr_buffers) {\n"
@@ -166,7 +183,7 @@ def _ending(signature: _Signature, body: str) -> str:
         "}\n"
         f"KSR_EXPORT unsigned long ksr_threadgroup_bytes() {{ return {declared}; }}\n"
         "#ifdef KSR_CHECKED\n"  # where zones lie between arrays
-        f"KSR_EXPORT unsigned long ksr_zone_bytes() {{ return {body.count(STORAGE)} * KSR_ZONE_BYTES; }}\n"
+        f"KSR_EXPORT unsigned long ksr_zone_bytes() {{ return ({zones}) * KSR_ZONE_BYTES; }}\n"
         "#endif\n"
     )
 

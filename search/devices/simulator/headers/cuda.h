@@ -30,4 +30,5 @@
 #include "cuda/memory.h"
 #include "cuda/std.h"
 #include "cuda/groups.h"
+#include "cuda/cub.h"
 #include "cuda/launch.h"

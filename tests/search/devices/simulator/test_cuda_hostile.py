@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from search.devices.simulator import cuda_device
+from search.kernels.cuda_program import StructValue
 
 ESCAPED = Path("/tmp/ksearch-escaped-cuda")
 OUT = {"out": (4, "float32")}
@@ -91,6 +93,13 @@ def test_a_system_call_made_by_hand_ends_the_process(cuda, monkeypatch):
 )
 def test_names_and_template_arguments_are_no_code(cuda, kernel_name, template):
     fault = cuda.fault(BODY, cuda.launch(kernel_name, 1, 1, "out", template=template), outputs=OUT)
+    assert (fault.stage, "can't be" in fault.message) == ("compile", True)
+
+
+def test_the_type_of_an_argument_is_no_code(cuda):
+    launch = cuda.launch("k", 1, 1, "out")
+    harmful = replace(launch, arguments=(*launch.arguments, StructValue((StructValue((), "F{}; } void f() {"),))))
+    fault = cuda.fault(BODY, harmful, outputs=OUT)
     assert (fault.stage, "can't be" in fault.message) == ("compile", True)
 
 

@@ -26,6 +26,9 @@ CASES = {
     "quad_broadcast_first(lane)": QUAD,
     "simd_sum(int2(lane, 1)).y + simd_max(int2(lane, 1)).x": [32 + 31] * 32,
     "simd_shuffle_xor(half4(lane), 1).w": LANES ^ 1,
+    "simd_broadcast(lane == 5, 5) ? 1 : 0": np.ones(32),
+    "simd_shuffle_xor(lane < 8, 4) ? 1 : 0": (LANES ^ 4) < 8,
+    "quad_broadcast_first(lane % 4 == 0) ? 1 : 0": np.ones(32),
     "simd_broadcast(char2(lane, -lane), 7).y": [-7] * 32,
     "int(simd_shuffle_down(ulong(lane) << 33, 1) >> 33)": np.minimum(LANES + 1, 31),
 }

@@ -99,7 +99,8 @@ def test_constants_and_functions_may_be_static_and_outside(bench):
     [
         ("simd_sum(long(i))", "Metal has no simd_sum of this type"),
         ("simd_max(ulong2(i)).x", "Metal has no simd_max of this type"),
-        ("simd_broadcast(i > 1, 0)", "Metal has no simd_broadcast of this type"),
+        ("simd_max(i > 1)", "Metal has no simd_max of this type"),
+        ("simd_broadcast(ulong(i), 0)", "Metal has no simd_broadcast of this type"),
         ("simd_shuffle_xor(long(i), 1)", "Metal has no simd_shuffle_xor of this type"),
         ("quad_sum(i > 1)", "Metal has no quad_sum of this type"),
         ("simdgroup_matrix<int, 8, 8>(1).thread_elements()[0]", "a simdgroup_matrix holds float, half or bfloat"),

@@ -54,6 +54,7 @@ def test_a_pointer_into_a_foreign_space_is_found(statement, says):
     "statement",
     [
         "first(x); first(out + i); first(&x[3]); first(row);",
+        "threadgroup Pair<int, float> pairs[4]; fill(pairs, 1); if (a < b, c > tile[0]) fill(tile, 1);",
         "look(few, 1); look(table, 2); look(table + 1, 2);",
         "fill(tile, first(x)); fill(&tile[i], acc[0]); fill(&flag, tile[i] * acc[i]);",
         "clear<float, 4>(acc); both(x); both(tile); any(acc); any(tile); own(acc);",

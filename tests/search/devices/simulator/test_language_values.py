@@ -218,3 +218,23 @@ def test_threadgroup_atomics_count_across_simdgroups(bench, spelling):
     """
     out = bench.run(source, outputs={"out": ((100,), "float32")}, grid=100, threadgroup=100)["out"]
     assert out[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [("", [5, 5, 5]), ("#define PAIRS", [0, 2, 4]), ("#ifdef NOT\n#define PAIRS\n#endif", [5, 5, 5])],
+)
+def test_a_block_may_have_two_beginnings(bench, header, expected):
+    source = """
+    #ifdef PAIRS
+    for (uint k = 0; k < 3; ++k) {
+        uint first = k, last = k + 1, value = 2 * k;
+    #else
+    if (thread_position_in_grid.x == 0) {
+        uint first = 0, last = 3, value = 5;
+    #endif
+        threadgroup float seen[3];
+        for (uint i = first; i < last; ++i) { seen[i] = value; out[i] = seen[i]; }
+    }
+    """
+    assert values(bench, source, 3, header=header) == expected

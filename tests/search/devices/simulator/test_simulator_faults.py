@@ -142,6 +142,22 @@ t[i] = x[i]; u[i % 8] = 0; out[i] = t[i].x;
     assert [(report.stage, report.message, report.line) for report in checked.reports] == [("memory", words, 2)]
 
 
+@pytest.mark.parametrize("kept", ["", "threadgroup float u[32]; u[i] = x[i]; out[i] = u[i];"])
+def test_threadgroup_memory_in_a_branch_that_is_left_out_counts_for_nothing(bench, kept):
+    body = f"""uint i = thread_position_in_grid.x;
+out[i] = x[i];
+if constexpr (threads < 32) {{
+  threadgroup float t[9000];
+  t[i] = x[i];
+  out[i] = t[i];
+}}
+{kept}"""
+    launch = {**LAUNCH, "grid": 32, "threadgroup": 32, "template": {"threads": 32}}
+    bench.run(body, **launch)
+    checked = bench.device.check(bench.bind(body, **launch), launch["inputs"], time_limit=20)
+    assert checked.reports == ()
+
+
 def test_threads_that_return_before_a_barrier_are_reported(bench):
     fault = bench.fault(
         I + "if (i >= 40) return;\n\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = 1;", **LAUNCH

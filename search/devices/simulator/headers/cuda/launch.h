@@ -12,7 +12,7 @@ struct pointer {
 
 struct integer_given {
     ksr_i64 value;
-    template <class T> requires(arithmetic<T> || half_like<T>) KSR_INLINE operator T() const { return T(value); }
+    template <class T> requires(arithmetic<T> || half_like<T> || __is_enum(T)) KSR_INLINE operator T() const { return T(value); }
     template <class T> KSR_INLINE operator T*() const { return reinterpret_cast<T*>(value); }  // a null pointer
 };
 

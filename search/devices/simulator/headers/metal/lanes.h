@@ -173,13 +173,15 @@ KSR_INLINE void simdgroup_barrier(mem_flags, KSR_AT) {
 
 namespace ksr {
 
-// What these operations take: no bool and no 64-bit integer, but where MLX adds that (`widely`), or a complex number.
+// What these operations take: no 64-bit integer, but where MLX adds that (`widely`), or a complex number. The language's
+// specification leaves out bool; Apple's compiler moves it between lanes (`moved`), and only what combines lanes can't.
 template <class T> struct component_of { typedef T type; };
 template <class T, int N> struct component_of<metal::vec<T, N>> { typedef T type; };
 template <class T> constexpr bool exchanged =
     arithmetic<typename component_of<T>::type> && !__is_same(typename component_of<T>::type, bool) &&
     sizeof(typename component_of<T>::type) <= 4;
-template <class T> constexpr bool widely = exchanged<T> || is_integer<T>::value || requires(T value) { value.imag; };
+template <class T> constexpr bool moved = exchanged<T> || __is_same(typename component_of<T>::type, bool);
+template <class T> constexpr bool widely = moved<T> || is_integer<T>::value || requires(T value) { value.imag; };
 #define KSR_EXCHANGED(operation, types)                                                                                \
     static_assert(ksr::types<T>, "Metal has no " #operation " of this type: bool, 64-bit integers and structs must be " \
                                  "converted, or go in parts (as_type<uint2>)")
@@ -223,19 +225,19 @@ KSR_SCAN(exclusive_product, multiply, false, exclusive_product)
         return ksr_collective(value, operand, ksr::move<T, ksr::source>, ksr::site(ksr_at, ksr::what));              \
     }
 KSR_SHUFFLE(simd_shuffle, by_index, shuffle, widely)
-KSR_SHUFFLE(simd_shuffle_xor, by_xor, shuffle_xor, exchanged)
+KSR_SHUFFLE(simd_shuffle_xor, by_xor, shuffle_xor, moved)
 KSR_SHUFFLE(simd_shuffle_up, from_below, shuffle_up, widely)
 KSR_SHUFFLE(simd_shuffle_down, from_above, shuffle_down, widely)
-KSR_SHUFFLE(simd_shuffle_rotate_up, around_below, rotate_up, exchanged)
-KSR_SHUFFLE(simd_shuffle_rotate_down, around_above, rotate_down, exchanged)
-KSR_SHUFFLE(simd_broadcast, by_index, broadcast, exchanged)
-KSR_SHUFFLE(quad_shuffle, in_quad, quad_shuffle, exchanged)
-KSR_SHUFFLE(quad_shuffle_xor, quad_by_xor, quad_shuffle_xor, exchanged)
-KSR_SHUFFLE(quad_shuffle_up, quad_below, quad_up, exchanged)
-KSR_SHUFFLE(quad_shuffle_down, quad_above, quad_down, exchanged)
-KSR_SHUFFLE(quad_shuffle_rotate_up, quad_around_below, quad_rotate_up, exchanged)
-KSR_SHUFFLE(quad_shuffle_rotate_down, quad_around_above, quad_rotate_down, exchanged)
-KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast, exchanged)
+KSR_SHUFFLE(simd_shuffle_rotate_up, around_below, rotate_up, moved)
+KSR_SHUFFLE(simd_shuffle_rotate_down, around_above, rotate_down, moved)
+KSR_SHUFFLE(simd_broadcast, by_index, broadcast, moved)
+KSR_SHUFFLE(quad_shuffle, in_quad, quad_shuffle, moved)
+KSR_SHUFFLE(quad_shuffle_xor, quad_by_xor, quad_shuffle_xor, moved)
+KSR_SHUFFLE(quad_shuffle_up, quad_below, quad_up, moved)
+KSR_SHUFFLE(quad_shuffle_down, quad_above, quad_down, moved)
+KSR_SHUFFLE(quad_shuffle_rotate_up, quad_around_below, quad_rotate_up, moved)
+KSR_SHUFFLE(quad_shuffle_rotate_down, quad_around_above, quad_rotate_down, moved)
+KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast, moved)
 #undef KSR_SHUFFLE
 
 // Lanes that have no lane so far below (above) them, within each `modulo` of lanes, take the filling value of the lane that
@@ -251,13 +253,13 @@ KSR_SHUFFLE(quad_broadcast, in_quad, quad_broadcast, exchanged)
         return from < modulo ? moved : filled;                                                                         \
     }
 KSR_FILL(simd, up, -, fill_up, 32, widely)
-KSR_FILL(simd, down, +, fill_down, 32, exchanged)
-KSR_FILL(quad, up, -, quad_fill_up, 4, exchanged)
-KSR_FILL(quad, down, +, quad_fill_down, 4, exchanged)
+KSR_FILL(simd, down, +, fill_down, 32, moved)
+KSR_FILL(quad, up, -, quad_fill_up, 4, moved)
+KSR_FILL(quad, down, +, quad_fill_down, 4, moved)
 #undef KSR_FILL
 
 template <class T> KSR_INLINE T simd_broadcast_first(T value, KSR_AT) {
-    KSR_EXCHANGED(simd_broadcast_first, exchanged);
+    KSR_EXCHANGED(simd_broadcast_first, moved);
     return ksr_collective(value, 0, ksr::move_first<T>, ksr::site(ksr_at, ksr::first));
 }
 
@@ -318,7 +320,7 @@ KSR_INLINE bool quad_is_first(KSR_AT) {
     return uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_at).ksr_mask))) == place;
 }
 template <class T> KSR_INLINE T quad_broadcast_first(T value, KSR_AT) {
-    KSR_EXCHANGED(quad_broadcast_first, exchanged);
+    KSR_EXCHANGED(quad_broadcast_first, moved);
     uint first = ksr_here()->lane / 4 * 4;
     uint place = first + uint(__builtin_ctz(uint(quad_active_threads_mask(ksr_at).ksr_mask)));
     return ksr_collective(value, place, ksr::move<T, ksr::by_index>, ksr::site(ksr_at, ksr::quad_first));
@@ -332,13 +334,20 @@ namespace ksr {
 #if defined(__APPLE__)
 extern "C" char ksr_threadgroup_begin[] asm("section$start$__DATA$ksr_tg");
 extern "C" char ksr_threadgroup_end[] asm("section$end$__DATA$ksr_tg");
+extern "C" char ksr_zones_begin[] asm("section$start$__DATA$ksr_zone");
+extern "C" char ksr_zones_end[] asm("section$end$__DATA$ksr_zone");
 #elif defined(KSR_CUDA) && !defined(__clang__)
 // GCC leaves out the section of variables in templates, so all of a CUDA kernel's are where zeros go anyway.
 extern "C" char ksr_threadgroup_begin[] asm("__bss_start") __attribute__((visibility("hidden")));
 extern "C" char ksr_threadgroup_end[] asm("_end") __attribute__((visibility("hidden")));
 #else
-extern "C" char ksr_threadgroup_begin[] asm("__start_ksr_tg") __attribute__((visibility("hidden")));
-extern "C" char ksr_threadgroup_end[] asm("__stop_ksr_tg") __attribute__((visibility("hidden")));
+// Weak: a kernel whose only variables are in branches that are left out has no such section.
+#define KSR_WEAK __attribute__((visibility("hidden"), weak))
+extern "C" char ksr_threadgroup_begin[] asm("__start_ksr_tg") KSR_WEAK;
+extern "C" char ksr_threadgroup_end[] asm("__stop_ksr_tg") KSR_WEAK;
+extern "C" char ksr_zones_begin[] asm("__start_ksr_zone") KSR_WEAK;
+extern "C" char ksr_zones_end[] asm("__stop_ksr_zone") KSR_WEAK;
+#undef KSR_WEAK
 #endif
 template <class T> struct room {
     alignas(T) unsigned char bytes[sizeof(T)];
@@ -373,6 +382,14 @@ template <class T> KSR_INLINE T& threadgroup(room<T>& variable, [[maybe_unused]]
 #define KSR_THREADGROUP static
 #elif defined(__APPLE__)
 #define KSR_THREADGROUP __attribute__((used, section("__DATA,ksr_tg"))) static
+#define KSR_ZONES __attribute__((used, section("__DATA,ksr_zone"))) static
 #else
 #define KSR_THREADGROUP __attribute__((used, section("ksr_tg"))) static
+#define KSR_ZONES __attribute__((used, section("ksr_zone"))) static
+#endif
+// Leaves a byte for each variable that is followed by a zone, to be counted where they all are known.
+#ifdef KSR_CHECKED
+#define KSR_HAS_ZONE(name) KSR_ZONES char ksr_zone_##name;
+#else
+#define KSR_HAS_ZONE(name)
 #endif
