@@ -111,7 +111,7 @@ def array_plans(
         plans.append(
             ArrayPlan(array, dtype, text, uses.role(array), facts.host.arrays[array].zeroed,
                       facts.shown(below) if below is not None and renders(below) else "", uses.shape(array, extent),
-                      uses.gathered(array), uses.partly(array, extent))
+                      uses.gathered(array), uses.partly(array, extent), tuple(sorted(uses.met.get(array, ()))))
         )  # fmt: skip
     plans = _with_results(plans)
     plans += symbols
@@ -165,6 +165,8 @@ class _Uses:
         self.first: dict[str, Span] = {}
         self.accesses: dict[str, list[list[Access]]] = {}
         self.guarded: dict[str, Size] = {}
+        self.met: dict[str, set[int]] = {}
+        self.within: set[str] = set()
         for step in steps:
             for array, _ in step.arrays.values():
                 if array not in self.first:
@@ -216,10 +218,17 @@ class _Uses:
                 seen[key] = list(use.accesses)
                 for array, size in use.guarded.items():
                     self.guarded.setdefault(array, self.multiples.whole(size))
+                self.within |= {array for array in use.indexing if self._wide(array)}
+                for array, values in use.met.items():
+                    self.met.setdefault(array, set()).update(values)
                 for axis, of in use.aligned:
                     self.facts.alignment.append(("multiple", name(axis), number(of)))
             for array in {array for array, _ in step.arrays.values()}:
                 self.accesses[array].append([access for access in seen[key] if access.array == array])
+
+    def _wide(self, array: str) -> bool:
+        """Whether elements may be more than a table of shared memory has."""
+        return dtype_of(self.facts.host.arrays[array].type) in ("int32", "uint32", "int64", "uint64")
 
     def _parts(self, grid: Grid) -> tuple[Size, Size, Size]:
         parts = self.multiples.parts
@@ -329,7 +338,7 @@ class _Uses:
     def _solve(self) -> None:
         """Find what elements that are used as indices stay below, from the sizes of what they index."""
         self.solved: dict[str, Size] = dict(self._known)
-        self.indexing: set[str] = set()
+        self.indexing: set[str] = set(self.within)
         for array in self.arrays:
             for access in (access for step in self.accesses[array] for access in step):
                 marks = {text for text in names_in(access.extent) if text[0] == "?"} if access.extent else set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -42,7 +43,8 @@ _NAMES = frozenset({"identifier", "type_identifier", "field_identifier", "namesp
 class _Item:
     """One definition at the top of a file or of a namespace: its extent, the names it gives and all words in it.
 
-    ``given``: a type that the host can give to a kernel's template: it has device functions, or nothing but plain data.
+    ``given``: what the host can give to a kernel's template: a device function, a type that has device functions, or
+    one that is nothing but plain data.
     """
 
     begin: int
@@ -95,16 +97,31 @@ def _item(source: CudaSource, node: Node, kernels: frozenset[str]) -> _Item:
     if kind == "preproc_call":
         root = bool(_KEPT_CALL.match(text))
         host = not root and not names
-    elif kind == "using_declaration" and "namespace" in words:
+    elif kind == "using_declaration" and "namespace" not in words:
+        names = frozenset(_WORD.findall(text)[-1:])
+    elif kind == "using_declaration":
         root = bool(words & (_namespaces(source) | {"cooperative_groups"}))
     elif _is_function(node) and not _DEVICE.search(text.partition("{")[0]):
-        host = "constexpr" not in words
+        host = "constexpr" not in words and not words & _device_macros(source)
     elif _is_function(node) and re.search(r"\boperator\s*[-+*/<>=!&|^%]", text.partition("{")[0]):
         root = True  # an operator on built-in vectors: nothing calls it by name
-    given = (
-        not host and _is_type(node) and ("__device__" in words or words - names <= _PLAIN | _parameters(source, node))
-    )
-    return _Item(node.start_byte, _end(source, node), names, words, host, root, given)
+    if _is_function(node):  # the host can name it only where a kernel's template takes it
+        given = "__device__" in words and not words & {"__global__", "__host__"}
+    else:
+        marked = bool(words & ({"__device__"} | _device_macros(source)))
+        given = _is_type(node) and (marked or words - names <= _PLAIN | _parameters(source, node))
+    return _Item(node.start_byte, _end(source, node), names, words, host, root, given and not host)
+
+
+@lru_cache(maxsize=2)
+def _device_macros(source: CudaSource) -> frozenset[str]:
+    """Return the macros that mark functions as the device's: ``#define HD __host__ __device__``."""
+    found = set()
+    for node in source.nodes_of("preproc_def"):
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is not None and value is not None and "__device__" in source.text_of(value):
+            found.add(source.text_of(name))
+    return frozenset(found)
 
 
 def _is_type(node: Node) -> bool:

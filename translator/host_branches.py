@@ -7,7 +7,8 @@ Where the host chooses between launches, or between kernels to launch, and the c
 - else a condition whose opposite can be required is treated alike;
 - else the plan goes the last way, the general one, and asks.
 
-An answer ``value.NAME`` fixes a size beforehand, ``branch.LINE`` (``then`` or ``else``) the way an ``if`` goes.
+An answer ``value.NAME`` fixes a size beforehand, ``branch.LINE`` (``then`` or ``else``) the way an ``if`` goes,
+``rounds.LINE`` how many rounds of a loop are taken.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ from translator.sizes import Size, UnreadableSize, name
 if TYPE_CHECKING:
     from translator.host_code import HostCode
 
+
+PERHAPS = "perhaps"
+"""What ``leaving`` is where a condition that isn't known decides whether a round of a loop is left."""
 
 MOST_ROUNDS = 64
 """How many rounds of a loop with launches are followed."""
@@ -109,8 +113,10 @@ def choose_way(host: HostCode, node: Node, condition: Node | None, yes: Node | N
             if found is not None:
                 require(host, found)
             return here
-    return _choose(host, node, condition, [way for way, branch in ((True, yes), (False, no))
-                                           if launches_within(host, branch)])  # fmt: skip
+    ways = [way for way, branch in ((True, yes), (False, no)) if launches_within(host, branch)]
+    if ways == [True] and yes is not None and any(n.type == "return_statement" for n in walk(yes)):
+        ways.append(False)  # what follows is for the other sizes
+    return _choose(host, node, condition, ways)
 
 
 def _choose(host: HostCode, node: Node, condition: Node | None, ways: Sequence[bool]) -> bool:
@@ -143,9 +149,10 @@ def follow_both(host: HostCode, condition: Node | None, yes: Node | None, no: No
     """Follow both branches and join what they leave behind."""
     before = dict(host.env)
     host.run(yes)
-    after_yes = host.env
-    host.env = dict(before)
+    after_yes, leaving = host.env, host.leaving
+    host.env, host.leaving = dict(before), ""
     host.run(no)
+    host.leaving = PERHAPS if leaving or host.leaving else ""
     for text in {*after_yes, *host.env}:
         a, b = after_yes.get(text), host.env.get(text)
         if a == b or a is None:
@@ -163,7 +170,7 @@ def join(
     host: HostCode, condition: Node | None, before: dict[str, Value], text: str, a: Value, b: Value | None
 ) -> Value:
     """Return what a variable is that two branches leave differently."""
-    if isinstance(a, Record) and isinstance(b, Record):
+    if isinstance(a, Record) and isinstance(b, Record) and (a.type, a.made) == (b.type, b.made):
         return joined_records(
             a, b, lambda path, one, other: join(host, condition, before, f"{text}.{path}", one, other)
         )
@@ -178,7 +185,7 @@ def join(
         return Unread(f"'{text}' depends on '{shorten(host.of(condition), 50)}'", where)
 
 
-def follow_switch(host: HostCode, node: Node) -> None:
+def follow_switch(host: HostCode, node: Node) -> bool:
     condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
     selected = read_value(host, only_condition(host, condition))
     cases = [child for child in body.named_children if child.type == "case_statement"] if body is not None else []
@@ -206,10 +213,13 @@ def follow_switch(host: HostCode, node: Node) -> None:
         taken = next((at for at, label in enumerate(labels) if label is None), None)
     for case in cases[taken:] if taken is not None else []:
         for child in case.named_children:
-            if child.type == "break_statement" or (child != case.child_by_field_name("value") and host.run(child)):
-                return
-            if child.type == "compound_statement" and any(n.type == "break_statement" for n in child.named_children):
-                return
+            if child == case.child_by_field_name("value") or not host.run(child):
+                continue
+            if host.leaving == "break":
+                host.leaving = ""
+                return False
+            return True
+    return False
 
 
 def case_launches(host: HostCode, cases: Sequence[Node], at: int) -> bool:
@@ -220,56 +230,89 @@ def only_condition(host: HostCode, condition: Node | None) -> Node | None:
     return condition.child_by_field_name("value") if condition is not None else None
 
 
-def follow_loop(host: HostCode, node: Node) -> None:
+def follow_loop(host: HostCode, node: Node) -> bool:
     body = node.child_by_field_name("body")
     if not launches_within(host, body):
         forget_changed(host, node)
-        return
+        return False
     initializer = node.child_by_field_name("initializer")
     counted = loop_counter(host, initializer)
     outer = host.env.get(counted)
-    if initializer is not None and initializer.type == "declaration":
-        host.run(initializer)
-    follow_rounds(host, node, counted)
-    if outer is not None:
+    declared = initializer is not None and initializer.type == "declaration"
+    if initializer is not None:
+        host.run(initializer) if declared else host.run_expression(initializer)
+    ended = follow_rounds(host, node, counted)
+    host.leaving = ""
+    if declared and outer is not None:
         host.env[counted] = outer
+    return ended
 
 
-def follow_rounds(host: HostCode, node: Node, counted: str) -> None:
-    """Follow the rounds of a loop with launches: all of them when their number is known, else one, and ask."""
+def follow_rounds(host: HostCode, node: Node, counted: str) -> bool:
+    """Follow the rounds of a loop with launches: as many as a person has answered, or all when their number is known;
+    else one, and ask. Return whether the function ends in one.
+    """
     body = node.child_by_field_name("body")
     condition, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
-    if counted and not any(n.type == "identifier" and host.of(n) == counted for n in (walk(body) if body else ())):
-        host.run(body)
-        if truth(condition, host) is not None:
-            host.choices.append(Question("launch", "the host repeats these launches unchanged: the plan has them once",
-                                         span_of(node)))  # fmt: skip
-        else:
-            host.ask(
-                "launch", "how often the host repeats these launches depends on sizes: the plan has them once", node
-            )
-        return
-    for rounds in range(MOST_ROUNDS):
+    key = f"rounds.{span_of(node).line}"
+    unknown = (
+        "how often the host launches in this loop depends on sizes or data, which a plan can't say: answer "
+        f"{key}, how many rounds to take"
+    )
+    answer = host.answers.get(key)
+    most = MOST_ROUNDS if answer is None else _answered_rounds(key, answer)
+    counts = counted and not any(n.type == "identifier" and host.of(n) == counted for n in (walk(body) if body else ()))
+    for rounds in range(most):
         if len(host.steps) >= MOST_STEPS:
             host.ask("launch", f"the host launches more than {MOST_STEPS} times: the first ones are taken", node)
-            return
-        goes_on = truth(condition, host) if condition is not None else None
+            return False
+        goes_on = True if answer is not None else truth(condition, host) if condition is not None else None
         if goes_on is None:
-            host.ask("launch", "how often the host launches in this loop depends on sizes, which a plan can't say: one "
-                      "round is taken", node)  # fmt: skip
-            if not rounds:
-                host.run(body)
-            return
+            host.ask("launch", unknown, node, key)
+            return not rounds and host.run(body) and not host.leaving
         if not goes_on:
-            return
-        host.run(body)
+            return False
+        before = dict(host.env)
+        if host.run(body) and not host.leaving:
+            return True
+        if host.leaving == "break":
+            return False
+        if host.leaving == PERHAPS and answer is None:
+            host.ask("launch", unknown, node, key)
+            return False
+        if counts and not rounds and answer is None and not _differs(before, host.env):
+            host.choices.append(Question("launch", "the host repeats these launches unchanged: the plan has them once; "
+                                         f"answer {key} for more rounds", span_of(node), key))  # fmt: skip
+            return False
+        host.leaving = ""
         if update is not None:
             host.run_expression(update)
-    host.ask("launch", f"the host launches in a loop of more than {MOST_ROUNDS} rounds: the first ones are taken", node)
+    if answer is None:
+        host.ask("launch", f"the host launches in a loop of more than {MOST_ROUNDS} rounds: the first ones are taken; "
+                  f"answer {key}, how many rounds to take", node, key)  # fmt: skip
+    return False
+
+
+def _answered_rounds(key: str, answer: str) -> int:
+    if not answer.isdecimal() or not 1 <= int(answer) <= MOST_STEPS:
+        raise CudaInputError(f"'{key}={answer}' can't be used: answer a number of rounds, at most {MOST_STEPS}")
+    return int(answer)
+
+
+def _differs(before: dict[str, Value], after: dict[str, Value]) -> bool:
+    """Whether a round has left something for the next one that it did not find itself, such as swapped pointers."""
+    return any(
+        after.get(text) != value and not (isinstance(value, Unread) and isinstance(after.get(text), Unread))
+        for text, value in before.items()
+    )
 
 
 def loop_counter(host: HostCode, initializer: Node | None) -> str:
-    declarator = initializer.child_by_field_name("declarator") if initializer is not None else None
+    if initializer is None:
+        return ""
+    if initializer.type == "assignment_expression":
+        return host.of(initializer.child_by_field_name("left"))
+    declarator = initializer.child_by_field_name("declarator")
     inner = declarator.child_by_field_name("declarator") if declarator is not None else None
     return host.of(inner)
 
@@ -287,4 +330,4 @@ def forget_changed(host: HostCode, node: Node) -> None:
                 for path, _ in record.members:
                     if re.split(r"[.\[]", path)[0] == whole:
                         record = record.with_member(path, unknown)
-                host.env[split_path(target)[0]] = record
+                host.env[split_path(target)[0]] = record if record.made is None else unknown

@@ -16,18 +16,17 @@ from translator.definitions import Definition, last_name, parameter_of, template
 from translator.host_checks import keep_check
 from translator.host_expressions import read_value, text_size
 from translator.host_launches import follow_launch, is_known_type, launch_by_call, launches_within
-from translator.host_records import filled, part_of, zeros
+from translator.host_memory import WORKS, allocate, array_of, clear, copy, is_used, note_between
+from translator.host_records import filled, part_of, set_field, unknown_record, zeros
 from translator.host_tensors import tensor_size
 from translator.host_values import (
     MOST_NESTED,
-    HostArray,
     Pointer,
     Real,
     Record,
     Tensor,
     Unread,
     Value,
-    pointers_in,
     replaced,
     split_path,
 )
@@ -74,6 +73,7 @@ def follow_call(host: HostCode, node: Node) -> bool:
         clear(host, values)
     elif called in _COPIES and len(values) >= 4:
         copy(host, values)
+        forget_given(host, node, values[:1])
     elif called in ("cudaMemcpyToSymbol", "cudaMemcpyToSymbolAsync") and values:
         host.symbols.append(host.of(values[0]).strip("& "))
     elif called in ("cudaFree", "cudaFreeAsync") and values:
@@ -97,76 +97,70 @@ def follow_call(host: HostCode, node: Node) -> bool:
         tensor = read_value(host, function.child_by_field_name("argument"))
         if isinstance(tensor, Tensor) and (called == "zero_" or host.of(arguments) in ("(0)", "(0.0f)", "(0.0)")):
             host.arrays[tensor.array].zeroed = not is_used(host, tensor.array)
+    elif changes_record(host, node, function):
+        return False
     elif any(launches_within(host, lambda_) for lambda_ in _lambdas(node)):
         dispatch(host, node, values)
+    elif called == "swap" and swap(host, function, values):
+        pass
     elif called == "memset" and isinstance(record := read_value(host, values[0]) if values else None, Record):
         host.env[split_path(host.of(values[0]).lstrip("& "))[0]] = zeros(host, record)
     elif definition := launching(host, called, len(values)) or filling(host, called, values):
         follow_function(host, definition, function, values)
     else:
+        forget_given(host, node, values)
+        if host.steps and WORKS.match("".join(host.of(function).split())):
+            note_between(host, node, called, [inner for value in values for inner in walk(value)])
         return False
     return True
 
 
-def is_used(host: HostCode, array: str) -> bool:
-    return any(pointer.array == array for step in host.steps for pointer in pointers_in(step.arguments))
+def swap(host: HostCode, function: Node, values: Sequence[Node]) -> bool:
+    """Follow ``std::swap(a, b)`` or ``a.swap(b)``; return whether a call is that."""
+    own = function.child_by_field_name("argument") if function.type == "field_expression" else None
+    sides = [own, *values] if own is not None else list(values)
+    if len(sides) != 2:
+        return False
+    names = ["".join(host.of(side).split()) for side in sides]
+    for text, found in zip(names, [read_value(host, side) for side in reversed(sides)], strict=True):
+        if not set_field(host, text, found):
+            host.env[text] = found
+    return True
 
 
-def array_of(host: HostCode, node: Node) -> HostArray | None:
-    found = read_value(host, node)
-    if isinstance(found, Tensor):
-        return host.arrays.get(found.array)
-    if not isinstance(found, Pointer):
-        return None
-    return host.arrays.setdefault(found.array, HostArray(found.array, found.type))
+def forget_given(host: HostCode, node: Node, values: Sequence[Node]) -> None:
+    """Drop the values of variables that a call is given by address, or by reference, and may change."""
+    name = shorten(host.of(node.child_by_field_name("function")), 40)
+    definition = next((d for d in host.definitions.functions.get(last_name(name), []) if d.host), None)
+    for at, value in enumerate(values):
+        text = "".join(host.of(value).split())
+        parameter = definition.parameters[at] if definition is not None and at < len(definition.parameters) else None
+        changed = text.startswith("&")
+        if parameter is not None:
+            type_text, own = parameter_of(host.source, parameter)
+            by_reference = "&" in type_text and "const" not in type_text
+            written = re.compile(rf"(?<![\w.])\*?{own}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\bswap\s*\([^()]*\b{own}\b")
+            body = host.source.text[definition.body.start_byte : definition.body.end_byte] if definition else ""
+            changed = (changed or by_reference) and bool(written.search(body))
+        target = text.lstrip("&")
+        held = host.env.get(target)
+        if not changed or not isinstance(held, Size | Real | Pointer):
+            continue
+        if isinstance(held, Real):
+            host.env[target] = Real(target, f"{target} after {name} at {len(host.steps)}", held.type)
+        elif isinstance(held, Size) or definition is not None:
+            host.env[target] = Unread(f"'{target}' is changed by '{name}', which isn't followed", span_of(node))
 
 
-def allocate(host: HostCode, target: Node, size: Node) -> None:
-    while target.type in ("cast_expression", "parenthesized_expression", "pointer_expression") or (
-        target.type == "call_expression" and "_cast" in host.of(target)
-    ):
-        inner = target.child_by_field_name("value") or target.child_by_field_name("argument")
-        if target.type == "call_expression":
-            arguments = target.child_by_field_name("arguments")
-            inner = arguments.named_children[0] if arguments is not None and arguments.named_child_count else None
-        inner = inner or next(iter(target.named_children), None)
-        if inner is None:
-            return
-        target = inner
-    text = "".join(host.of(target).split())
-    type_text = host.resolved(host.declared.get(text, "")).replace("*", "").strip()
-    found = read_value(host, size)
-    array = HostArray(text, type_text, local=True)
-    array.bytes = found if isinstance(found, Size) else None
-    host.arrays[text] = array
-    host.env[text] = Pointer(text, type_text)
-
-
-def clear(host: HostCode, values: Sequence[Node]) -> None:
-    array = array_of(host, values[0])
-    if array is not None and truth(values[1], host) is False and not is_used(host, array.name):
-        array.zeroed = True
-        note_bytes(host, array, values[2])
-
-
-def note_bytes(host: HostCode, array: HostArray, node: Node) -> None:
-    """Keep how many bytes the host clears or copies: what an array has when nothing else says."""
-    found = read_value(host, node)
-    if isinstance(found, Size) and array.moved is None:
-        array.moved = found
-
-
-def copy(host: HostCode, values: Sequence[Node]) -> None:
-    kind = host.of(values[3])
-    if kind.endswith("HostToDevice") and (array := array_of(host, values[0])) is not None:
-        array.copied_in = True
-        note_bytes(host, array, values[2])
-    elif kind.endswith("DeviceToHost") and (array := array_of(host, values[1])) is not None:
-        array.copied_out = True
-        note_bytes(host, array, values[2])
-    elif kind.endswith("DeviceToDevice") and any(array_of(host, value) is not None for value in values[:2]):
-        host.ask(host.of(values[0]), "the host copies one device array into another here, which a plan has no step "
-                  "for: do it in a kernel", values[0].parent or values[0])  # fmt: skip
+def changes_record(host: HostCode, node: Node, function: Node) -> bool:
+    """Follow ``p.set(3);``, a statement of its own, which may change the struct; return whether a call is that."""
+    if function.type != "field_expression" or node.parent is None or node.parent.type != "expression_statement":
+        return False
+    name = split_path(host.of(function.child_by_field_name("argument")))[0]
+    record = host.env.get(name)
+    if isinstance(record, Record):
+        host.env[name] = unknown_record(host, record, f"'{shorten(host.of(node), 40)}' may change '{name}'")
+    return isinstance(record, Record)
 
 
 def dispatch(host: HostCode, node: Node, values: Sequence[Node]) -> None:
@@ -231,8 +225,11 @@ def follow_function(host: HostCode, definition: Definition, function: Node, valu
             inner[text] = replace(found, name=found.name or text) if isinstance(found, Real) else found
         elif (default := parameter.child_by_field_name("default_value")) is not None:
             inner[text] = read_value(host, default)
-        if isinstance(inner.get(text), Pointer) and plain_type(type_text) in definition.template:
-            inner_types.setdefault(plain_type(type_text), inner[text].type)  # type: ignore[union-attr]
+        held, plain = inner.get(text), plain_type(type_text)
+        if isinstance(held, Pointer) and plain in definition.template:
+            inner_types.setdefault(plain, plain_type(held.type))
+        elif isinstance(held, Record) and plain in definition.template:
+            inner_types[plain] = held.type
     for at, text in enumerate(definition.template):
         argument = given[at] if at < len(given) else definition.template_defaults[at]
         if definition.template_types[at]:
@@ -248,20 +245,25 @@ def follow_function(host: HostCode, definition: Definition, function: Node, valu
         type_text, text = parameter_of(host.source, parameter)
         target = host.of(values[at]).strip("&*() ")
         record = after.get(text)
-        if isinstance(record, Record) and re.search(r"[&*]", type_text) and target in env:
+        whole = isinstance(env.get(target), Record) and re.search(r"[&*]", type_text)
+        by_reference = target in env and "&" in type_text and "const" not in type_text
+        if record is not None and (whole or by_reference):
             host.env[target] = record
     host.types, host.declared, host.loose = types, declared, loose
     host.nested -= 1
 
 
 def filling(host: HostCode, called: str, values: Sequence[Node]) -> Definition | None:
-    """Return the host function that is called with a struct that it may fill."""
+    """Return the host function that is called with a struct that it may fill, or with a pointer that it may change."""
     for definition in host.definitions.functions.get(called, []):
         if not definition.host or len(definition.parameters) < len(values):
             continue
         for parameter, value in zip(definition.parameters, values, strict=False):
             type_text, _ = parameter_of(host.source, parameter)
-            if re.search(r"[&*]", type_text) and isinstance(host.env.get(host.of(value).strip("&*() ")), Record):
+            held = host.env.get(host.of(value).strip("&*() "))
+            if isinstance(held, Record) and re.search(r"[&*]", type_text):
+                return definition
+            if isinstance(held, Pointer) and "&" in type_text and "const" not in type_text:
                 return definition
     return None
 

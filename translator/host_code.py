@@ -71,10 +71,14 @@ class HostCode:
         self.symbols: list[str] = []
         self.equal: dict[str, Size] = {}
         self.pointers: dict[str, list[Node]] = {}
+        self.between: dict[str, tuple[str, Node]] = {}
+        self.flags: list[str] = []
+        self.leaving = ""
         self.launched: dict[tuple[int, int], frozenset[str]] = {}
         self.dimensions: dict[str, int] = {}
         self.sizes: dict[tuple[str, int], Size] = {}
         self.numels: dict[str, Size] = {}
+        self.likes: dict[str, str] = {}
         self.loose: frozenset[str] = frozenset()
         self.instance: Instance | None = None
         self.nested = self.named = 0
@@ -90,7 +94,19 @@ class HostCode:
             raise UnreadableSize(value.reason)
         if value is not None:
             raise UnreadableSize(f"'{text}' is no integer")
-        return named_size(text, self)
+        found = named_size(text, self)
+        if text in self.loose and found.constant is not None and self._is_example(text):
+            self.given[text] = found.constant
+            found = self.env[text] = self.axis(text)
+        return found
+
+    def _is_example(self, text: str) -> bool:
+        """Whether a constant that a driver passes to kernels is only an example of a size: no kernel names it."""
+        functions = (*self.source.kernels, *self.source.device_functions)
+        named = re.compile(rf"\b{text}\b")
+        return not any(named.search(self.source.text, f.span.start, f.span.end) for f in functions) and not re.search(
+            rf"(?<!<)<[^<>;]*\b{text}\b[^<>;]*>(?!>)", self.source.text
+        )
 
     def run(self, node: Node | None) -> bool:
         """Follow a statement; return whether the function ends with it."""
@@ -146,6 +162,8 @@ class HostCode:
         """Return the member that ``p.dims.rows`` or ``p->rows`` names, None when it is none of a struct."""
         name, path = split_path(text)
         record = self.env.get(name)
+        if isinstance(record, Record) and record.made is not None and path:
+            return Unread(f"'{shorten(text, 40)}' is what a constructor makes of it", span_of(self.source.root))
         return record.member(path) if isinstance(record, Record) and path else None
 
     def of(self, node: Node | None) -> str:

@@ -41,6 +41,8 @@ def known_value(host: HostCode, node: Node) -> Value | None:
         found = host.env.get(text)
         if found is None and any(not d.host for d in host.definitions.functions.get(text, [])):
             return KernelName(text)
+        if found is None and text in host.definitions.pointers:
+            return Pointer(text, host.resolved(host.definitions.pointers[text]))
         return found
     if kind == "template_function":
         return KernelName(text)
@@ -56,6 +58,8 @@ def known_value(host: HostCode, node: Node) -> Value | None:
         return host.env.get("".join(text.split())) or host.field(text)
     if kind == "subscript_expression":
         return host.field(text)
+    if kind == "lambda_expression":
+        return Unread("a lambda of the host stays there: write it as a struct with an operator()", span_of(node))
     if kind == "compound_literal_expression":
         return host.following.record(host, node)
     if kind == "pointer_expression":
@@ -112,9 +116,11 @@ def converted(host: HostCode, type_text: str, value: Node | None) -> Value | Non
         if found.array in host.arrays and plain_type(host.arrays[found.array].type) in ("", "void"):
             host.arrays[found.array].type = resolved.replace("*", "").strip()
         return replace(found, type=resolved.replace("*", "").strip())
+    if "*" in resolved and host.of(value).strip("() ") == "0":
+        return Null()
     if isinstance(found, Real):
         return replace(found, type=plain_type(resolved) if is_real(resolved) else found.type)
-    if is_real(resolved):
+    if is_real(resolved) and "*" not in resolved:
         return Real("", real_text(host, value), plain_type(resolved))
     return found
 
@@ -200,8 +206,8 @@ def real_text(host: HostCode, value: Node) -> str:
 
     def known(match: re.Match[str]) -> str:
         held = host.env.get(match[0])
-        if isinstance(held, Size) and held.constant is not None:
-            return str(held.constant)
+        if isinstance(held, Size):
+            return str(held.constant) if held.constant is not None else f"({held})"
         return f"({held.text})" if isinstance(held, Real) and held.text else match[0]
 
     return re.sub(r"(?<![\w.])[A-Za-z_]\w*", known, " ".join(host.of(only_value(host, value)).split()))

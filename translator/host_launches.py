@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from translator.c_integers import read_text
-from translator.c_types import DTYPES, ITEM_BYTES, is_integer, is_real, split_types
+from translator.c_types import DTYPES, ITEM_BYTES, is_integer, is_real, plain_type, split_types
 from translator.cuda_source import span_of, walk
-from translator.definitions import Definition, last_name, template_arguments
-from translator.host_expressions import as_grid, read_value
-from translator.host_values import MOST_NESTED, Grid, HostStep, KernelName, Unread, open_grid
+from translator.definitions import Definition, last_name, parameter_of, template_arguments
+from translator.host_expressions import as_grid, read_value, real_text
+from translator.host_values import (
+    MOST_NESTED,
+    Grid,
+    HostStep,
+    KernelName,
+    Real,
+    Unread,
+    Value,
+    open_grid,
+    pointers_in,
+)
 from translator.launch_plan import Question
 from translator.sizes import ONE, ZERO, Size, UnreadableSize
 
@@ -66,20 +76,35 @@ def add_step(
     if isinstance(shared, Unread):
         host.ask("shared", f"how much dynamic shared memory '{kernel.name}' gets: {shared.reason}. Answer shared in "
                   "bytes", node, "shared")  # fmt: skip
-    arguments = tuple(read_value(host, value) for value in values) + tuple(
-        read_value(host, default)
-        for parameter in kernel.parameters[len(values) :]
-        if (default := parameter.child_by_field_name("default_value")) is not None
+    defaults = (p.child_by_field_name("default_value") for p in kernel.parameters[len(values) :])
+    given = [*values, *(default for default in defaults if default is not None)]
+    arguments = tuple(
+        _argument(host, kernel, parameter, value) for parameter, value in zip(kernel.parameters, given, strict=False)
     )
     if len(host.steps) >= MOST_STEPS:
         host.ask("launch", f"the host launches more than {MOST_STEPS} times: the first ones are taken", node)
         return
+    for array in [pointer.array for pointer in pointers_in(arguments) if pointer.array in host.between]:
+        called, where = host.between.pop(array)
+        said = f"'{called}' changes or reads '{array}' between two launches, which a plan has no step for"
+        advice = "do it in a kernel, or put the launches before and after it into functions of their own"
+        host.ask(array, f"{said}: {advice}", where)
     host.steps.append(
         HostStep(kernel, template, dict(host.types), grid, block, shared if isinstance(shared, Size) else ZERO,
                  arguments, span_of(node))
     )  # fmt: skip
     texts = [template_text(host, argument) for argument in template]
     host.steps[-1] = replace(host.steps[-1], template=tuple(texts))
+
+
+def _argument(host: HostCode, kernel: Definition, parameter: Node, value: Node) -> Value:
+    """Return what a kernel is given; a floating-point expression that isn't known keeps its text."""
+    found = read_value(host, value)
+    type_text, _ = parameter_of(host.source, parameter)
+    plain = plain_type(host.resolved(type_text))
+    if isinstance(found, Unread) and "*" not in type_text and is_real(plain):
+        return Real("", real_text(host, value), plain)
+    return found
 
 
 def launch_by_call(host: HostCode, node: Node, values: Sequence[Node]) -> None:

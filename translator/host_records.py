@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from translator.c_integers import read_text
-from translator.c_types import is_integer, is_real, plain_type
-from translator.cuda_source import span_of
+from translator.c_types import is_integer, is_real, plain_type, split_types
+from translator.cuda_source import parse_expression, span_of, walk
+from translator.definitions import parameter_of
 from translator.host_expressions import read_value
 from translator.host_values import HostArray, Null, Pointer, Real, Record, Unread, Value, split_path
 from translator.sizes import ZERO, UnreadableSize
-from translator.struct_types import Part, joined, open_type
+from translator.struct_types import Part, Struct, joined, open_type
 
 if TYPE_CHECKING:
     from translator.host_code import HostCode
@@ -36,7 +37,7 @@ def part_of(host: HostCode, type_text: str) -> Part | None:
     return open_type(host.resolved(type_text), definitions.structs, definitions.aliases, extent)
 
 
-def new_record(host: HostCode, type_text: str, value: Node | None, node: Node) -> Record | None:
+def new_record(host: HostCode, type_text: str, value: Node | None, node: Node) -> Record | Unread | None:
     """Return a struct as a declaration leaves it; None when the type is no struct of the source."""
     part = part_of(host, type_text)
     if part is None:
@@ -51,21 +52,53 @@ def new_record(host: HostCode, type_text: str, value: Node | None, node: Node) -
             found if isinstance(found, Record) else _empty(host, part, node, f"'{host.of(value)[:40]}' isn't followed")
         )
     if value is None:
-        return _empty(host, part, node, "the host gives it no value")
+        made = _constructed(host, part, [], node) if _struct_of(host, part).methods else None
+        return made or _empty(host, part, node, "the host gives it no value")
     return filled(host, part, value)
 
 
-def filled(host: HostCode, part: Part, braces: Node) -> Record:
+def _struct_of(host: HostCode, part: Part) -> Struct:
+    return host.definitions.structs[re.sub(r"<.*", "", part.type, flags=re.DOTALL).rpartition("::")[2].strip()]
+
+
+def filled(host: HostCode, part: Part, braces: Node) -> Record | Unread:
     """Return a struct that is made of values in braces; members that get none are 0."""
-    struct = host.definitions.structs.get(re.sub(r"<.*", "", part.type).rpartition("::")[2])
-    if struct is not None and struct.made and braces.named_child_count:
-        return _empty(host, part, braces, f"'{part.type}' has a constructor, which isn't followed")
+    struct = _struct_of(host, part)
+    if "<" not in part.type and set(struct.template) - set(struct.defaults):
+        return Unread(f"the template arguments of '{part.type}' aren't written", span_of(braces))
+    if struct.made:
+        given = [read_value(host, child) for child in braces.named_children if child.type != "comment"]
+        made = _constructed(host, part, given, braces)
+        return made or _empty(host, part, braces, f"'{part.type}' has a constructor, which isn't followed")
     values: dict[str, Value] = {path: _zero(leaf.type) for path, leaf in part.leaves()}
     for path, leaf in part.leaves():
         if leaf.default is not None:
             values[path] = read_value(host, leaf.default)
     _fill(host, part, "", [child for child in braces.named_children if child.type != "comment"], values)
     return Record(part.type, tuple(values.items()))
+
+
+def _constructed(host: HostCode, part: Part, given: Sequence[Value], node: Node) -> Record | None:
+    """Return what a constructor makes of its arguments, for kernels to run it; None where it isn't known which one."""
+    struct, fitting = _struct_of(host, part), []
+    for constructor in struct.constructors:
+        parameters = [each for each in walk(constructor.child_by_field_name("declarator") or constructor)
+                      if each.type in ("parameter_declaration", "optional_parameter_declaration")]  # fmt: skip
+        needed = [each for each in parameters if each.child_by_field_name("default_value") is None]
+        if len(needed) <= len(given) <= len(parameters):
+            fitting.append(parameters)
+    if len(fitting) != 1 or not struct.methods:
+        return None
+    types = dict(zip(struct.template, split_types(part.type.partition("<")[2].rpartition(">")[0]), strict=False))
+    parts: list[tuple[str, Part]] = []
+    values: list[tuple[str, Value]] = []
+    for at, parameter in enumerate(fitting[0]):
+        type_text, name = parameter_of(host.source, parameter)
+        type_text = re.sub(r"(?<![\w:])[A-Za-z_]\w*", lambda match: types.get(match[0], match[0]), type_text)
+        default = parameter.child_by_field_name("default_value")
+        parts.append((name, Part(type_text if "*" in type_text else plain_type(type_text))))
+        values.append((name, _named(given[at] if at < len(given) else read_value(host, default), name)))
+    return Record(part.type, tuple(values), Part(part.type, tuple(parts), whole=False))
 
 
 def _fill(host: HostCode, part: Part, path: str, given: Sequence[Node], values: dict[str, Value]) -> None:
@@ -81,13 +114,16 @@ def _fill(host: HostCode, part: Part, path: str, given: Sequence[Node], values: 
             node = named.child_by_field_name("value") or named.named_children[-1]
         else:
             node = queue.pop(0)
-        if not inner.parts:
+        if inner.whole:
             values[here] = _named(read_value(host, node), name)
         elif node.type == "initializer_list":
             _fill(host, inner, here, [child for child in node.named_children if child.type != "comment"], values)
-        elif isinstance(held := read_value(host, node), Record):
+        elif isinstance(held := read_value(host, node), Record) and held.made is not None:
+            unread = Unread(f"'{name}' of a {part.type} is what a constructor makes", span_of(node))
+            values.update({path: unread for path, _ in inner.leaves(here)})
+        elif isinstance(held, Record):
             values.update({joined(here, member): value for member, value in held.members})
-        elif queue or inner.type.endswith("]"):  # braces left out
+        elif inner.parts and (queue or inner.type.endswith("]")):  # braces left out
             leaves = list(inner.leaves(here))
             taken = [node, *queue[: len(leaves) - 1]]
             del queue[: len(taken) - 1]
@@ -159,7 +195,7 @@ def assign_record(host: HostCode, target: str, right: Node) -> bool:
     while part is not None and path and (match := re.match(r"\[\d+\]|\w+", path)):
         part = _inner(part, match[0])
         path = path[match.end() :].lstrip(".")
-    if part is not None and part.parts and right.type == "initializer_list":
+    if part is not None and not part.whole and right.type == "initializer_list":
         return set_field(host, target, filled(host, part, right))
     return set_field(host, target, read_value(host, right))
 
@@ -178,6 +214,10 @@ def set_field(host: HostCode, target: str, value: Value) -> bool:
     record = host.env.get(name)
     if not isinstance(record, Record):
         return False
+    if record.made is not None or (isinstance(value, Record) and value.made is not None):
+        whole = not path and isinstance(value, Record)
+        host.env[name] = value if whole else unknown_record(host, record, f"'{target}' is changed later")
+        return True
     members = dict(value.members) if isinstance(value, Record) else {}
     for held, _ in record.members:
         if held == path:
@@ -189,6 +229,14 @@ def set_field(host: HostCode, target: str, value: Value) -> bool:
     return True
 
 
+def unknown_record(host: HostCode, record: Record, reason: str) -> Record | Unread:
+    """Return a struct of which no member is known any more; nothing stands for one that no constructor makes."""
+    unread = Unread(reason, span_of(host.source.root))
+    if record.made is not None:
+        return unread
+    return replace(record, members=tuple((path, unread) for path, _ in record.members))
+
+
 def record_from_function(host: HostCode, type_text: str, arguments: list[str], node: Node) -> Record | None:
     """Return a struct whose declaration reads like that of a function: ``Params p(other);``."""
     part = part_of(host, type_text)
@@ -197,12 +245,17 @@ def record_from_function(host: HostCode, type_text: str, arguments: list[str], n
     other = host.env.get(arguments[0]) if len(arguments) == 1 else None
     if isinstance(other, Record):
         return other
-    return _empty(host, part, node, f"'{part.type}' has a constructor, which isn't followed")
+    given: list[Value] = []
+    for text in arguments:
+        parsed = parse_expression(text)
+        unread = Unread(f"'{text[:40]}' isn't understood", span_of(node))
+        given.append(read_value(host.within(parsed[1]), parsed[0]) if parsed is not None else unread)
+    made = _constructed(host, part, given, node)
+    return made or _empty(host, part, node, f"'{part.type}' has a constructor, which isn't followed")
 
 
 def joined_records(a: Record, b: Record, join: Callable[[str, Value, Value | None], Value]) -> Record:
     """Return a struct as two branches leave it; ``join`` says what a member is that they leave differently."""
     other = dict(b.members)
-    return Record(
-        a.type, tuple((path, v if other.get(path) == v else join(path, v, other.get(path))) for path, v in a.members)
-    )
+    members = ((path, v if other.get(path) == v else join(path, v, other.get(path))) for path, v in a.members)
+    return replace(a, members=tuple(members))

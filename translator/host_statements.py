@@ -38,7 +38,7 @@ from translator.host_records import (
 )
 from translator.host_tensors import dimension, makes_tensor, new_tensor, new_vector, rename_size
 from translator.host_values import Grid, HostArray, Pointer, Real, Record, Tensor, Unread, Value
-from translator.sizes import Size, UnreadableSize, number
+from translator.sizes import Size, UnreadableSize, name, number
 from translator.struct_types import aliases_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def enter(host: HostCode, definition: Definition, given: Mapping[str, Value], dr
 
 
 def run(host: HostCode, node: Node | None) -> bool:
-    """Follow a statement; return whether the function ends with it."""
+    """Follow a statement; return whether the function ends with it, or a round of a loop (`leaving` says which way)."""
     if node is None:
         return False
     kind = node.type
@@ -77,9 +77,12 @@ def run(host: HostCode, node: Node | None) -> bool:
     elif kind == "if_statement":
         return follow_if(host, node)
     elif kind in ("for_statement", "while_statement", "do_statement", "for_range_loop"):
-        follow_loop(host, node)
+        return follow_loop(host, node)
     elif kind == "switch_statement":
-        follow_switch(host, node)
+        return follow_switch(host, node)
+    elif kind in ("break_statement", "continue_statement"):
+        host.leaving = kind.partition("_")[0]
+        return True
     elif kind in ("return_statement", "throw_statement"):
         note_return(host, node)
         return True
@@ -114,8 +117,8 @@ def _named(declarator: Node) -> Node | None:
 
 
 def note_alias(host: HostCode, node: Node) -> None:
-    for name, type_text in aliases_of(host.of, node).items():
-        host.types[name] = with_values(host, host.resolved(type_text))
+    for alias, type_text in aliases_of(host.of, node).items():
+        host.types[alias] = with_values(host, host.resolved(type_text))
 
 
 def note_return(host: HostCode, node: Node) -> None:
@@ -180,7 +183,7 @@ def declare(host: HostCode, text: str, type_text: str, value: Node | None, node:
         new_vector(host, text, match["item"], value)
     elif value is None:
         host.env[text] = Unread(f"'{text}' has no value when it is needed", span_of(node))
-    elif is_real(plain):
+    elif is_real(plain) and "*" not in type_text:
         host.env[text] = Real(text, real_text(host, value), plain)
     else:
         host.env[text] = initial_value(host, text, value, fixed)
@@ -226,12 +229,18 @@ def assign(host: HostCode, node: Node) -> None:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None:
         return
+    if right.type == "assignment_expression":  # a = b = 0
+        assign(host, right)
+        right = right.child_by_field_name("left") or right
     follow_calls(host, right)
     operator = host.of(node.child_by_field_name("operator"))
     target = "".join(host.of(left).split())
     object_, _, part = target.rpartition(".")
     held = host.env.get(object_ if object_ else target)
-    if operator != "=":
+    if left.type == "call_expression":  # std::tie(a, b) = ...
+        for text in {host.of(inner) for inner in walk(left)} & set(host.env):
+            host.env[text] = Unread(f"'{text}' is one of several that are assigned at once", span_of(node))
+    elif operator != "=":
         assign_compound(host, target, operator, right)
     elif isinstance(held, Grid) and object_ and part in ("x", "y", "z"):
         size = size_or_reason(host, right)
@@ -245,6 +254,8 @@ def assign(host: HostCode, node: Node) -> None:
             host.env[target] = as_grid(host, read_value(host, right), right)
         elif not (isinstance(held, Pointer) and is_new(host, right)):
             found = read_value(host, right)
+            if isinstance(held, Real) and not isinstance(found, Real):
+                found = replace(held, text=real_text(host, right))
             if isinstance(found, Unread) and is_from_outside(host, target, right):
                 found = host.axis(target)
             host.env[target] = replace(found, name=target) if isinstance(found, Real) else found
@@ -260,6 +271,8 @@ def assign_compound(host: HostCode, target: str, operator: str, right: Node) -> 
             found = Unread(str(error), span_of(right))
     elif isinstance(held, Size):
         found = text_size(host, f"({target}) {operator[:-1]} ({host.of(right)})", right)
+    elif isinstance(held, Real):
+        found = replace(held, text=f"({held.text or held.name}) {operator[:-1]} ({real_text(host, right)})")
     else:
         return
     if not set_field(host, target, found):
@@ -289,8 +302,21 @@ def parameter_value(host: HostCode, text: str, type_text: str, node: Node) -> Va
     if is_real(plain):
         return Real(text, "", plain)
     if is_integer(plain):
+        if plain == "bool":
+            host.flags.append(text)
+        return host.axis(text)
+    if values := enum_values(host, plain):
+        host.requires.append(("most", name(text), number(max(values))))
         return host.axis(text)
     return Unread(f"'{text}' is a {shorten(plain, 40)}, which isn't followed", span_of(node))
+
+
+def enum_values(host: HostCode, type_text: str) -> list[int]:
+    """Return the values of an enum of the source, none for other types."""
+    begin = f"{type_text.rpartition('::')[2]}::"
+    texts = [text for label, text in host.definitions.enumerators.items() if label.startswith(begin)]
+    found = (text_size(host, text, host.source.root) for text in texts)
+    return [size.constant for size in found if isinstance(size, Size) and size.constant is not None]
 
 
 def argument_names(host: HostCode, body: Node) -> frozenset[str]:

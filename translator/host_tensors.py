@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from translator.c_integers import read_size
+from translator.cuda_source import span_of
 from translator.host_expressions import SAME_TENSOR, only_value, size_or_reason
 from translator.host_values import HostArray, Tensor, Value
+from translator.launch_plan import Question
 from translator.sizes import Operation, Size, UnreadableSize, floordiv, name, number, product
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def new_tensor(host: HostCode, text: str, value: Node | None) -> Value:
         like = host.env.get(host.of(first))
         if isinstance(like, Tensor):
             host.numels[text] = numel(host, like.array)
+            host.likes[text] = like.array
             host.arrays[text].type = host.arrays[like.array].type
     elif first is not None and first.type == "initializer_list":
         with suppress(UnreadableSize):
@@ -65,12 +68,56 @@ def new_tensor(host: HostCode, text: str, value: Node | None) -> Value:
     return Tensor(text)
 
 
+def rank_of(host: HostCode, array: str) -> int:
+    """Return how many dimensions a tensor has, where it is made with them or the host checks that; else 0."""
+    return host.dimensions.get(array) or host.dimensions.get(host.likes.get(array, array), 0)
+
+
+def stride(host: HostCode, array: str, at: int, node: Node) -> Size:
+    """Return how many elements lie between neighbours along a dimension, the tensor being contiguous."""
+    like = host.likes.get(array, array)
+    key = f"value.{array}_stride{at if at >= 0 else f'_last{-at}'}"
+    if key in host.answers:
+        return host.answer_size(host.answers[key])
+    rank = rank_of(host, array) or _rank_of_indices(host, like)
+    if not rank and at < -2:
+        rank = -at
+    if not rank and at >= 0:
+        raise UnreadableSize(f"how many dimensions '{like}' has isn't known: answer {key}")
+    count = f"have {rank} dimensions and be" if rank else "be"
+    said = f"'{like}' is taken to {count} contiguous, as MLX passes arrays; value.{like}_stride0 and its like say else"
+    host.choices.append(Question(like, said, span_of(node)))
+    after = range(at + 1, 0) if at < 0 else range(at + 1 - rank, 0)
+    return product([size_of(host, like, each) for each in after])
+
+
+def _rank_of_indices(host: HostCode, array: str) -> int:
+    """Return how many dimensions a tensor must have for what the host asks of it; 0 where it may as well have more."""
+    found = re.findall(rf"\b{array}\s*\.\s*(size|stride)\s*\(\s*(-?\d+)\s*\)", host.source.text)
+    sizes = {int(at) for what, at in found if what == "size"}
+    strides = {int(at) for what, at in found if what == "stride"}
+    last = max(sizes | strides, default=-1)
+    if last < 0 or (re.search(rf"\b{array}\s*\.\s*numel\b", host.source.text) and min(sizes, default=0) >= 0):
+        return 0
+    return last + 1 if last in sizes else last + 2
+
+
+def size_of(host: HostCode, array: str, at: int) -> Size:
+    """Return a tensor's extent along a dimension; from the end where it is negative and the rank isn't known."""
+    array, rank = host.likes.get(array, array), rank_of(host, array)
+    at += rank if at < 0 else 0
+    if at < 0 and (known := _rank_of_indices(host, array)) and (array, at + known) in host.sizes:
+        at += known
+    key = (array, at)
+    if key not in host.sizes:
+        host.sizes[key] = host.axis(f"{array}_size{at if at >= 0 else f'_last{-at}' if at < -1 else '_last'}")
+    return host.sizes[key]
+
+
 def numel(host: HostCode, array: str) -> Size:
     if array not in host.numels:
-        count = host.dimensions.get(array, 0)
-        known = [host.sizes.get((array, at)) for at in range(count)]
-        if count and None not in known:
-            return product([size for size in known if size is not None])
+        if count := rank_of(host, array):
+            return product([size_of(host, array, at) for at in range(count)])
         host.numels[array] = host.axis(f"{array}_numel")
     return host.numels[array]
 
@@ -79,12 +126,7 @@ def dimension(host: HostCode, object_: str, at: int) -> Size:
     tensor = host.env.get(object_)
     if not isinstance(tensor, Tensor):
         raise UnreadableSize(f"the source doesn't say how large '{object_}' is")
-    if at < 0 and tensor.array in host.dimensions:
-        at += host.dimensions[tensor.array]
-    key = (tensor.array, at)
-    if key not in host.sizes:
-        host.sizes[key] = host.axis(f"{tensor.array}_size{at if at >= 0 else f'_last{-at}' if at < -1 else '_last'}")
-    return host.sizes[key]
+    return size_of(host, tensor.array, at)
 
 
 def tensor_size(host: HostCode, object_: str, method: str, arguments: Sequence[Node]) -> Size:
@@ -94,10 +136,14 @@ def tensor_size(host: HostCode, object_: str, method: str, arguments: Sequence[N
         at = read_size(arguments[0], host).constant
         if at is not None:
             return dimension(host, object_, at)
+    if method == "stride" and len(arguments) == 1:
+        along = read_size(arguments[0], host).constant
+        if along is not None:
+            return stride(host, tensor.array, along, arguments[0])
     if method in ("numel", "size") and not arguments:
         return numel(host, tensor.array)
-    if method in ("dim", "ndimension") and tensor.array in host.dimensions:
-        return number(host.dimensions[tensor.array])
+    if method in ("dim", "ndimension") and (rank := rank_of(host, tensor.array)):
+        return number(rank)
     if method == "element_size" and host.arrays[tensor.array].type:
         return host.type_bytes(host.arrays[tensor.array].type)
     raise UnreadableSize(f"the source doesn't say what '{object_}.{method}' gives")

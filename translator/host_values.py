@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from translator.definitions import Definition
 from translator.sizes import ONE, OPEN_MARK, ZERO, Size, name
 from translator.span import Span
+from translator.struct_types import Part
 from translator.substitution import substitute
 
 MOST_NESTED = 12
@@ -63,10 +64,14 @@ class KernelName:
 
 @dataclass(frozen=True)
 class Record:
-    """A struct: its type with template arguments, and each number and pointer in it by its path, in order."""
+    """A struct: its type with template arguments, and each number and pointer in it by its path, in order.
+
+    ``made``: what a constructor makes; its parameters, and ``members`` has their values.
+    """
 
     type: str
     members: tuple[tuple[str, Value], ...]
+    made: Part | None = None
 
     def member(self, path: str) -> Value | None:
         """Return what a path leads to: a member, or a struct in this one."""
@@ -80,7 +85,7 @@ class Record:
 
     def with_member(self, path: str, value: Value) -> Record:
         """Return the struct with another value in one place."""
-        return Record(self.type, tuple((held, value if held == path else old) for held, old in self.members))
+        return replace(self, members=tuple((held, value if held == path else old) for held, old in self.members))
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ def replaced(value: Value, values: Mapping[str, Size]) -> Value:
     if isinstance(value, Grid):
         return replaced_grid(value, values)
     if isinstance(value, Record):
-        return Record(value.type, tuple((path, replaced(inner, values)) for path, inner in value.members))
+        return replace(value, members=tuple((path, replaced(inner, values)) for path, inner in value.members))
     if isinstance(value, Pointer):
         return replace(value, offset=substitute(value.offset, values))
     return value

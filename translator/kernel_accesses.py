@@ -12,7 +12,7 @@ from translator.cuda_source import span_of
 from translator.extents import is_variable
 from translator.kernel_code import KernelCode
 from translator.kernel_pointers import pointer_of, target_of
-from translator.kernel_values import Access, ArrayPointer, Use
+from translator.kernel_values import Access, ArrayPointer, Reference, Use
 from translator.sizes import ZERO, Size, UnreadableSize, ceildiv, names_in
 
 
@@ -45,7 +45,8 @@ def record(code: KernelCode, pointer: ArrayPointer | None, use: Use, node: Node,
     if vector_width(code.resolved(pointer.type)) > 1 and pointer.offset is not None and size is not None:
         note_alignment(code, pointer.offset, size)
     scattered = pointer.offset is not None and any(text[0] == "@" for text in names_in(pointer.offset))
-    place = "".join(code.of(node).split())
+    held = code.env.get(code.of(node))
+    place = held.place if isinstance(held, Reference) else "".join(code.of(node).split())
     context = tuple(code.context)
     begin, dense, span = None, False, code.expanded_at or span_of(node)
     if use != Use.READ and pointer.offset is not None and size is not None:
@@ -78,6 +79,24 @@ def read_access(code: KernelCode, node: Node) -> None:
         return
     record(code, target_of(code, node), Use.READ, node)
     visit_inside(code, node)
+
+
+def read_reference(code: KernelCode, node: Node) -> None:
+    """Note a read of an element by another name for it."""
+    held = code.env.get(code.of(node))
+    if isinstance(held, Reference):
+        record(code, held.pointer, Use.READ, node)
+
+
+def refer_to(code: KernelCode, node: Node | None, declared: str) -> Reference | None:
+    """Return what a reference is bound to, ``declared`` being its type; None for one to a constant or a local."""
+    if node is None or "&" not in declared or "const" in declared.split():
+        return None
+    pointer = target_of(code, node)
+    if pointer is None or not pointer.array:
+        return None
+    held = code.env.get(code.of(node))
+    return Reference(pointer, held.place if isinstance(held, Reference) else "".join(code.of(node).split()))
 
 
 def visit_inside(code: KernelCode, node: Node | None) -> None:

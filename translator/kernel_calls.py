@@ -11,7 +11,7 @@ from tree_sitter import Node
 from translator.c_integers import read_text
 from translator.c_types import cast_target, is_integer, plain_type, split_types
 from translator.definitions import Definition, last_name, parameter_of
-from translator.kernel_accesses import record, visit_inside
+from translator.kernel_accesses import record, refer_to, visit_inside
 from translator.kernel_code import MOST_CALLS, KernelCode
 from translator.kernel_pointers import copy_members, element_of, pointer_of, read_value
 from translator.kernel_values import ArrayPointer, KernelValue, Use
@@ -50,8 +50,11 @@ def call_statement(code: KernelCode, node: Node) -> None:
             if pointer is not None and pointer.array:
                 use = Use.READ if "const" in pointer.type else Use.UPDATE
                 record(code, replace(pointer, offset=None), use, value)
-    for value in values:
-        if not (value.type == "pointer_expression" and value.children[0].type == "&"):
+    definition = device_function(code, plain, len(values))
+    for at, value in enumerate(values):
+        if definition is not None and refer_to(code, value, parameter_of(code.source, definition.parameters[at])[0]):
+            visit_inside(code, value)
+        elif not (value.type == "pointer_expression" and value.children[0].type == "&"):
             code.visit(value)
         else:
             visit_inside(code, value.child_by_field_name("argument"))
@@ -95,6 +98,11 @@ def follow_function(code: KernelCode, called: str, values: Sequence[Node]) -> Ke
             if at < len(values)
             else read_value(code, parameter.child_by_field_name("default_value"))
         )
+        if (reference := refer_to(code, values[at] if at < len(values) else None, type_text)) is not None:
+            env[text] = reference
+            if (plain := plain_type(type_text)) in definition.template:
+                types[plain] = reference.pointer.type
+            continue
         if isinstance(found, ArrayPointer) and plain_type(type_text) in definition.template:
             types.setdefault(plain_type(type_text), found.type)
         if isinstance(found, ArrayPointer) and "*" in type_text and plain_type(type_text) not in definition.template:

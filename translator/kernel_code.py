@@ -53,6 +53,8 @@ class KernelCode:
         self.items: dict[str, Size | None] = {}
         self.accesses: list[Access] = []
         self.guarded: dict[str, Size] = {}
+        self.met: dict[str, dict[int, None]] = {}
+        self.indexing: set[str] = set()
         self.aligned: dict[tuple[str, int], None] = {}
         self.bounds = Bounds()
         self.bounds.high.update(variable_bounds(self.grid, self.block))
@@ -187,19 +189,23 @@ class KernelCode:
         del self.bounds.facts[held:]
 
     def learn(self, facts: Sequence[Fact]) -> None:
-        """Take facts as given from here on; one on an element alone is a guard of its array."""
+        """Take facts as given from here on; one on an element alone says what its array's elements are compared with.
+
+        A bound that depends on sizes is a guard of the array, unless it says what a single element is.
+        """
         self.bounds.learn(facts)
         for fact in facts:
-            atoms = list(fact.expression.atoms)
-            if (
-                fact.high is not None
-                and fact.expression.constant is None
-                and len(atoms) == 1
-                and (isinstance(atoms[0], str) and atoms[0][0] == "@" and fact.expression == name(atoms[0]))
-            ):
-                limit = self.bounds.upper(fact.high)
-                if limit is not None:
-                    self.guarded.setdefault(atoms[0][1:], limit + ONE)
+            atom = next(iter(fact.expression.atoms), "")
+            if not isinstance(atom, str) or atom[:1] != "@" or fact.expression != name(atom):
+                continue
+            met = self.met.setdefault(atom[1:], {})
+            single = fact.low == fact.high
+            for bound, beside in ((fact.low, 0 if single else -1), (fact.high, 1)):
+                if bound is not None and bound.constant is not None:
+                    met |= {bound.constant: None, bound.constant + beside: None}
+            limit = self.bounds.upper(fact.high) if fact.high is not None and fact.low is None else None
+            if limit is not None and limit.constant is None:
+                self.guarded.setdefault(atom[1:], limit + ONE)
 
     def fresh(self, text: str) -> str:
         """Return the name of a new variable."""

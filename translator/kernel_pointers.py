@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 from tree_sitter import Node
@@ -11,8 +12,8 @@ from translator.c_integers import read_size
 from translator.c_types import ITEM_BYTES, cast_target, is_integer, plain_type
 from translator.cuda_source import declared_name
 from translator.kernel_code import KernelCode
-from translator.kernel_values import ArrayPointer, KernelValue
-from translator.sizes import Size, UnreadableSize, name, number
+from translator.kernel_values import ArrayPointer, KernelValue, Reference
+from translator.sizes import ZERO, Size, UnreadableSize, name, names_in, number
 
 
 def read_value(code: KernelCode, node: Node | None) -> KernelValue:
@@ -92,6 +93,8 @@ def retyped(code: KernelCode, node: Node | None, type_text: str) -> ArrayPointer
 
 
 def moved(code: KernelCode, pointer: ArrayPointer, node: Node, sign: int) -> ArrayPointer:
+    if not pointer.array:
+        note_indexing(code, node)
     if not pointer.array or pointer.offset is None:
         return pointer
     try:
@@ -101,6 +104,13 @@ def moved(code: KernelCode, pointer: ArrayPointer, node: Node, sign: int) -> Arr
         return replace(pointer, offset=None)
 
 
+def note_indexing(code: KernelCode, index: Node) -> None:
+    """Note the arrays whose elements say, without a bound, where shared or local memory is accessed."""
+    with suppress(UnreadableSize):
+        last = code.bounds.upper(read_size(index, code))
+        code.indexing.update(text[1:] for text in names_in(last or ZERO) if text[0] == "?")
+
+
 def target_of(code: KernelCode, node: Node) -> ArrayPointer | None:
     """Return where ``a[i]``, ``*p``, ``a[i].x`` points."""
     while node.type in ("field_expression", "parenthesized_expression") and pointer_of(code, node) is None:
@@ -108,6 +118,8 @@ def target_of(code: KernelCode, node: Node) -> ArrayPointer | None:
         if inner is None:
             return None
         node = inner
+    if node.type == "identifier" and isinstance(held := code.env.get(code.of(node)), Reference):
+        return held.pointer
     if node.type == "call_expression":
         expanded = code.expanded(node)
         return target_of(*expanded) if expanded is not None else None

@@ -9,24 +9,29 @@ from tree_sitter import Node
 from translator.c_facts import read_facts
 from translator.c_integers import choose, read_text
 from translator.c_types import is_integer, plain_type
-from translator.kernel_accesses import record, record_escapes, visit_inside
+from translator.kernel_accesses import record, record_escapes, refer_to, visit_inside
 from translator.kernel_code import KernelCode
 from translator.kernel_pointers import copy_members, declared_in, member_key, moved, pointer_of, read_value, target_of
-from translator.kernel_values import ArrayPointer, Condition, KernelValue, Use
+from translator.kernel_values import ArrayPointer, Condition, KernelValue, Reference, Use
 from translator.size_order import maximum
 from translator.sizes import ONE, Operation, Size, UnreadableSize, name, number
 from translator.struct_types import aliases_of
 
+_LOOPS = ("for_statement", "while_statement", "do_statement")
 _LEAVES = ("return_statement", "continue_statement", "break_statement")
 
 
 def block_statement(code: KernelCode, node: Node) -> None:
     held, env = len(code.bounds.facts), dict(code.env)
+    around = len(code.context)
     inner: set[str] = set()
     for child in node.named_children:
         if child.type == "declaration":
             inner.update(code.of(n) for d in child.children_by_field_name("declarator") if (n := declared_in(d)))
         code.visit(child)
+        if child.type == "if_statement" and _may_skip(child):
+            code.context.append(f"past:{child.end_byte}")
+    del code.context[around:]
     for text in inner:
         if text in env:
             code.env[text] = env[text]
@@ -65,12 +70,45 @@ def if_statement(code: KernelCode, node: Node) -> None:
             code.env[name_] = joined(code, condition, value, code.env.get(name_), name_)
 
 
+def switch_statement(code: KernelCode, node: Node) -> None:
+    """Follow each case as a branch of its own; afterwards a variable may have the value of any."""
+    code.visit(node.child_by_field_name("condition"))
+    body = node.child_by_field_name("body")
+    before, after = dict(code.env), [dict(code.env)]
+    for case in body.named_children if body is not None else ():
+        code.env = dict(before)
+        with code.where([], f"case:{case.start_byte}"):
+            for child in case.named_children:
+                code.visit(child)
+        after.append(code.env)
+    code.env = before
+    for env in after:
+        for text, value in env.items():
+            if text in before and value != code.env.get(text):
+                code.env[text] = _either(code, code.env[text], value, text)
+
+
+def _may_skip(node: Node) -> bool:
+    """Whether a statement may leave the round of a loop that it stands in."""
+    return any(
+        child.type in ("break_statement", "continue_statement")
+        or (child.type not in (*_LOOPS, "switch_statement") and _may_skip(child))
+        for child in node.named_children
+    )
+
+
 def joined(code: KernelCode, condition: Node | None, a: KernelValue, b: KernelValue, text: str) -> KernelValue:
     if isinstance(a, Size) and isinstance(b, Size):
         try:
             return choose(condition, a, b, code)
         except UnreadableSize:
             pass
+    return _either(code, a, b, text)
+
+
+def _either(code: KernelCode, a: KernelValue, b: KernelValue, text: str) -> KernelValue:
+    """Return what may be one value or another."""
+    if isinstance(a, Size) and isinstance(b, Size):
         variable = code.fresh(text)
         ends = [code.bounds.upper(value) for value in (a, b)]
         if ends[0] is not None and ends[1] is not None:
@@ -94,7 +132,12 @@ def declaration(code: KernelCode, node: Node) -> None:
         text = code.of(named)
         if not text:
             continue
-        code.declared[text] = base + ("*" if "*" in code.of(inner).split(text)[0] else "")
+        written = code.of(inner).split(text)[0]
+        code.declared[text] = base + ("*" if "*" in written else "")
+        if (reference := refer_to(code, value, base + written)) is not None:
+            visit_inside(code, value)
+            code.env[text] = reference
+            continue
         code.visit(value)
         if "[" in code.of(inner) or (
             value is not None and value.type == "initializer_list" and value.named_child_count > 1
@@ -144,7 +187,7 @@ def assignment(code: KernelCode, node: Node) -> None:
     if left is None:
         return
     text = member_key(code, left)
-    if left.type != "identifier" and text not in code.env:
+    if (left.type != "identifier" and text not in code.env) or isinstance(code.env.get(text), Reference):
         use = Use.WRITE if operator == "=" else Use.UPDATE
         record(code, target_of(code, left), use, left)
         visit_inside(code, left)
@@ -169,7 +212,7 @@ def update(code: KernelCode, node: Node) -> None:
     if argument is None:
         return
     text = member_key(code, argument)
-    if argument.type != "identifier" and text not in code.env:
+    if (argument.type != "identifier" and text not in code.env) or isinstance(code.env.get(text), Reference):
         record(code, target_of(code, argument), Use.UPDATE, argument)
         visit_inside(code, argument)
         return

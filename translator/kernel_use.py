@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from translator.cuda_source import CudaSource
 from translator.definitions import Definition, Definitions, parameter_of
-from translator.kernel_accesses import read_access, record, record_escapes
+from translator.kernel_accesses import read_access, read_reference, record, record_escapes
 from translator.kernel_calls import call_size, call_statement
 from translator.kernel_code import KernelCode, KernelFollowing
 from translator.kernel_loops import loop
@@ -24,6 +24,7 @@ from translator.kernel_statements import (
     declaration,
     if_statement,
     return_statement,
+    switch_statement,
     update,
 )
 from translator.kernel_values import ArrayPointer, Binding, KernelUse, Use
@@ -32,12 +33,14 @@ _FOLLOWING = KernelFollowing(
     {
         "compound_statement": block_statement,
         "if_statement": if_statement,
+        "switch_statement": switch_statement,
         "for_statement": loop,
         "while_statement": loop,
         "do_statement": loop,
         "declaration": declaration,
         "assignment_expression": assignment,
         "update_expression": update,
+        "identifier": read_reference,
         "subscript_expression": read_access,
         "pointer_expression": read_access,
         "conditional_expression": conditional,
@@ -82,4 +85,5 @@ def read_kernel(source: CudaSource, definitions: Definitions, kernel: Definition
         # what comes after the limit may reach any array
         for pointer in pointers.values():
             record(code, replace(pointer, offset=None), Use.UPDATE, kernel.node)
-    return KernelUse(tuple(code.accesses), code.guarded, tuple(code.aligned))
+    met = {array: tuple(values) for array, values in code.met.items()}
+    return KernelUse(tuple(code.accesses), code.guarded, tuple(code.aligned), met, frozenset(code.indexing))

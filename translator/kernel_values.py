@@ -46,12 +46,16 @@ class KernelUse:
     """The accesses of a kernel in the order of the text, and the guards on elements of integer arrays.
 
     ``aligned`` has the sizes that vector accesses need to be multiples, with what of: rows of ``n`` numbers that are
-    read four at a time need ``n`` to be a multiple of 4.
+    read four at a time need ``n`` to be a multiple of 4. ``met`` has the numbers that elements of integer arrays are
+    compared with, and those beside them. ``indexing`` are the arrays whose elements say where shared or local memory is
+    accessed, with nothing that bounds them.
     """
 
     accesses: tuple[Access, ...]
     guarded: Mapping[str, Size]
     aligned: tuple[tuple[str, int], ...]
+    met: Mapping[str, tuple[int, ...]]
+    indexing: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,15 @@ class Condition:
     false: tuple[Fact, ...]
 
 
-KernelValue = Size | ArrayPointer | Condition | None
+@dataclass(frozen=True)
+class Reference:
+    """Another name for an element; ``place`` is the element as written where the reference was bound."""
+
+    pointer: ArrayPointer
+    place: str
+
+
+KernelValue = Size | ArrayPointer | Condition | Reference | None
 
 
 @dataclass(frozen=True)

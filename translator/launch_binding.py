@@ -9,7 +9,7 @@ from dataclasses import replace
 from translator.array_facts import ArrayFacts, BoundStep
 from translator.c_types import dtype_of, is_integer, is_real, plain_type
 from translator.cuda_source import CudaSource, span_of
-from translator.definitions import Definition, parameter_of
+from translator.definitions import Definition, last_name, parameter_of
 from translator.host_code import HostCode
 from translator.host_records import part_of
 from translator.host_values import Grid, HostArray, HostStep, Null, Pointer, Real, Record, Tensor, Unread, Value
@@ -59,6 +59,7 @@ class Binder:
     def __init__(self, source: CudaSource, host: HostCode, answers: Mapping[str, str]) -> None:
         self.source, self.host, self.answers = source, host, answers
         self.scalars: dict[str, ScalarPlan] = {}
+        self.numbers: dict[tuple[ScalarPlan, str], str] = {}
         self.questions: list[Question] = []
 
     def ask(self, question: Question) -> None:
@@ -79,9 +80,10 @@ class Binder:
         for type_text, text, value in pairs:
             resolved = resolved_type(self.host, step.types, type_text)
             if isinstance(value, Record) and "*" not in resolved:
-                part = part_of(self.host, value.type)
+                part = value.made or part_of(self.host, value.type)
                 assert part is not None
-                arguments.append(self._struct(step, text, part, value, values, arrays))
+                held = self._struct(step, text, part, value, values, arrays)
+                arguments.append(replace(held, made=value.made is not None))
             else:
                 arguments.append(self._plain(step, text, resolved, value, values, arrays))
         return BoundStep(step, template, tuple(arguments), step.types, values, arrays)
@@ -92,11 +94,11 @@ class Binder:
     ) -> Argument:  # fmt: skip
         """Return an array or a number as an argument; ``text`` is the parameter, or a member of one (``p.rows``)."""
         plain = plain_type(resolved)
-        if "*" in resolved and isinstance(value, Null):
+        if "*" in resolved and (isinstance(value, Null) or value == ZERO):
             return SizeArgument("0")  # a null pointer
         if "*" in resolved or "[" in resolved or isinstance(value, Pointer | Tensor):
             return self._array(step, text, resolved, value, arrays)
-        if is_integer(plain):
+        if is_integer(plain) or self._is_enum(plain):
             size = self._size(step, text, value)
             if size is not None:
                 values[text] = size
@@ -106,9 +108,13 @@ class Binder:
         self.ask(Question(text, self._not_followed(step, text, plain, value), step.span))
         return SizeArgument("")
 
+    def _is_enum(self, type_text: str) -> bool:
+        return type_text.rpartition("::")[2] in self.host.definitions.enums
+
     def _not_followed(self, step: HostStep, text: str, plain: str, value: Value) -> str:
         """Say why an argument can't be in a plan, and what to do."""
-        if _FROM_ELSEWHERE.fullmatch(plain) and plain not in self.host.definitions.structs:
+        here = {*self.host.definitions.structs, *step.kernel.template}
+        if _FROM_ELSEWHERE.fullmatch(plain) and plain not in here:
             said = f"'{step.kernel.name}' takes '{text}' as a {plain}, which this source doesn't define"
             return f"{said}: put its definition into the file"
         if isinstance(value, Unread):
@@ -119,18 +125,20 @@ class Binder:
 
     def _struct(
         self, step: HostStep, path: str, part: Part, record: Record, values: dict[str, Size],
-        arrays: dict[str, tuple[str, Size]],
+        arrays: dict[str, tuple[str, Size]], whole: bool = False,
     ) -> StructArgument:  # fmt: skip
-        """Return a struct by its members; those that no kernel names may be unset."""
+        """Return a struct by its members; those that no kernel names may be unset, unless functions of it run there."""
         members = []
+        struct = self.host.definitions.structs.get(re.sub(r"<.*", "", part.type, flags=re.DOTALL).rpartition("::")[2])
+        whole = whole or (struct is not None and bool(struct.methods))
         for member, inner in part.parts:
             here = joined(path, member)
-            if inner.parts:
-                held: Argument = self._struct(step, here, inner, record, values, arrays)
+            if not inner.whole:
+                held: Argument = self._struct(step, here, inner, record, values, arrays, whole)
                 members.append(StructMember(member, inner.type, held))
                 continue
             value = record.member(here.partition(".")[2] if "." in here else here) or Null()
-            if not self._named(member if member[:1] != "[" else path.rpartition(".")[2]):
+            if not whole and not self._named(member if member[:1] != "[" else path.rpartition(".")[2]):
                 members.append(StructMember(member, inner.type, SizeArgument("0"), True))
                 continue
             argument = self._plain(step, here, self._pointee(step, here, inner.type), value, values, arrays)
@@ -168,7 +176,8 @@ class Binder:
                 found = given or self._deduced(text, step, pairs) or kernel.template_defaults[at]
                 if not found or found == text:
                     found = self.answers.get(f"type.{text}", "")
-                if not found:
+                unread = any(isinstance(value, Unread) and plain_type(each) == text for each, _, value in pairs)
+                if not found and not unread:  # else what can't be read is asked about
                     self.ask(type_question(text, self.source, kernel))
                 types[text] = found or text
                 texts.append(types[text])
@@ -178,13 +187,20 @@ class Binder:
                 found = re.sub(rf"\b{re.escape(other)}\b", str(value), found)
             if (size := self._number(found)) is not None:
                 values[text] = size
-            else:
+            elif not self._is_function(found):
                 key = f"value.{found if found in self.host.env else text}"
                 said = f"which number {text} of '{kernel.name}' stands for isn't known: answer {key}"
                 self.ask(Question(text, said, step.span, key))
                 values[text] = name(OPEN_MARK + text)
-            texts.append(found or text)
+            kind = kernel.template_kinds[at] if at < len(kernel.template_kinds) else ""
+            number = size.constant if size is not None else None
+            texts.append(f"{kind}({number})" if number is not None and self._is_enum(kind) else found or text)
         return types, values, tuple(texts)
+
+    def _is_function(self, argument: str) -> bool:
+        """Whether a template argument is a function of the device, which the writer puts in."""
+        named = self.host.definitions.functions.get(last_name(argument), [])
+        return any(not definition.host for definition in named)
 
     def _number(self, argument: str) -> Size | None:
         """Return a template argument that is a number, over axes; None when that isn't known."""
@@ -243,6 +259,8 @@ class Binder:
         reason = getattr(value, "reason", "it is no integer")
         held = re.match(r"'(\w+)'", reason)
         key = f"value.{held[1]}" if held and held[1] in self.host.env else ""
+        if asked := re.search(r": answer (value\.\w+)\Z", reason):
+            key, reason = asked[1], reason[: asked.start()]
         self.ask(Question(text, f"what '{step.kernel.name}' gets as '{text}' can't be read: {reason}"
                           + (f". Answer {key}" if key else ""), step.span, key))  # fmt: skip
         return None
@@ -250,20 +268,26 @@ class Binder:
     def _scalar(self, text: str, plain: str, value: Value) -> ScalarArgument:
         constants = {key: self.source.text_of(node) for key, node in self.host.definitions.constants.items()}
         constants.update(self.host.definitions.macros)
-        known, shown = text, ""
+        plain_text = re.sub(r"\W+", "_", text).strip("_")
+        known, written = plain_text, ""
         if isinstance(value, Real):
-            known, shown = value.name or text, real_value(value.text, constants)
+            known, written = value.name or known, value.text
         elif isinstance(value, Unread):
             written = self.source.text[value.span.start : value.span.end]
-            shown = real_value(written, constants)
-        elif isinstance(value, Size) and value.constant is not None:
-            shown = str(float(value.constant))
+        elif isinstance(value, Size):
+            written = str(value) if value.constant is None else str(float(value.constant))
+        shown = real_value(written, constants)
         shown = self.answers.get(f"scalar.{known}", shown)
+        if known in self.host.arrays or known in self.host.axes:
+            known = f"{known}_{plain_text}" if plain_text != known else f"{known}_value"
         plan = ScalarPlan(known, dtype_of(plain), shown)
-        if known in self.scalars and self.scalars[known] != plan:
-            known = f"{known}_{text}" if f"{known}_{text}" not in self.scalars else f"{known}_{len(self.scalars)}"
-            plan = replace(plan, name=known)
-        self.scalars[known] = plan
+        if (same := self.numbers.get((plan, written))) is not None:
+            return ScalarArgument(same)
+        if known in self.scalars:  # another number of this name, such as a rate that the host has changed since
+            own = f"{known}_{plain_text}"
+            known = own if own not in self.scalars else f"{known}_{len(self.scalars)}"
+        self.numbers[plan, written] = known
+        self.scalars[known] = replace(plan, name=known)
         return ScalarArgument(known)
 
     def shown(self, size: Size, what: str, step: HostStep) -> str:

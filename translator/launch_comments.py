@@ -12,13 +12,14 @@ from tree_sitter import Node
 from translator.cuda_source import CudaSource
 from translator.definitions import parameter_of
 from translator.size_text import parse_size
-from translator.sizes import Size, UnreadableSize, product
+from translator.sizes import Size, UnreadableSize, names_in, product
 from translator.substitution import substitute
 
 _SHAPE = re.compile(r"\[([^\[\]]*)\]((?:\s*\[[^\[\]]*\])*)|\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _BELOW = re.compile(
     r"(?:\b(?:each|all|every|values?|ids?|entries|elements)\b[^<]*|[\])]\s*,?\s*)<\s*([A-Za-z_]\w*(?:\s*[-+*]\s*\w+)?)"
 )
+_COMMENT_LINE = re.compile(r"\n[ \t]*//([^\n]*)")
 _NAMED = re.compile(r"(?m)^[\s/*]*(?:@param\s+)?(?P<name>[A-Za-z_]\w*)\s*(?:[:=]|--?|\s)\s*(?P<shape>[\[(].*)$")
 
 
@@ -46,7 +47,7 @@ def remarks_beside(source: CudaSource, parameters: Sequence[Node], above: Node |
         line = source.text[parameter.end_byte : end if end >= 0 else len(source.text)]
         if following < end:
             line = source.text[parameter.end_byte : following]
-        if (start := _comment(line)) >= 0 and (remark := _remark(line[start:])):
+        if (start := _comment(line)) >= 0 and (remark := _remark(line[start:] + _going_on(source, line[start:], end))):
             found[text] = remark
     for match in _NAMED.finditer(_text_above(source, above)) if above is not None else ():
         if match["name"] not in found and (remark := _remark(match["shape"])):
@@ -70,14 +71,24 @@ def extent_of(shape: Sequence[Size], sizes: Mapping[str, Size]) -> tuple[Size, s
     total: list[Size] = []
     for size in shape:
         replaced = {}
-        for atom in size.atoms:
-            if isinstance(atom, str):
-                if atom.lower() in lower:
-                    replaced[atom] = sizes.get(atom, lower[atom.lower()])
-                else:
-                    unknown.add(atom)
+        for atom in names_in(size):
+            if atom.lower() in lower:
+                replaced[atom] = sizes.get(atom, lower[atom.lower()])
+            else:
+                unknown.add(atom)
         total.append(substitute(size, replaced))
     return product(total), unknown
+
+
+def _going_on(source: CudaSource, comment: str, end: int) -> str:
+    """Return what the comments of the next lines add to a shape that isn't closed in its own."""
+    added = ""
+    while comment.startswith("//") and (comment + added).count("[") > (comment + added).count("]"):
+        match = _COMMENT_LINE.match(source.text, end)
+        if match is None:
+            return ""
+        added, end = f"{added} {match[1]}", match.end()
+    return added
 
 
 def _comment(line: str) -> int:

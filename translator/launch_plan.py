@@ -32,7 +32,8 @@ class ArrayPlan:
     ``zeroed``: the host clears it before the launches. ``below``: for integers used as indices, what they stay below,
     "" when nothing says. ``shape``: the extents that its elements are laid out in, () when nothing shows more than one.
     ``gathered``: which elements are accessed depends on the data alone. ``partly``: a launch that writes it isn't known
-    to write its first element, its last one, and neighbours in between.
+    to write its first element, its last one, and neighbours in between. ``met``: numbers that the kernels compare its
+    elements with, and those beside them: values to try.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ArrayPlan:
     shape: tuple[str, ...] = ()
     gathered: bool = False
     partly: bool = False
+    met: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,14 @@ class StructMember:
 
 @dataclass(frozen=True)
 class StructArgument:
-    """A struct that is passed by value, or an array in one: its type with template arguments, its members in order."""
+    """A struct that is passed by value, or an array in one: its type with template arguments, its members in order.
+
+    ``made``: a constructor makes it, whose parameters these are instead of members.
+    """
 
     type: str
     members: tuple[StructMember, ...]
+    made: bool = False
 
     def leaves(self, path: str = "") -> Iterator[tuple[str, StructMember]]:
         """Yield the numbers and arrays in it, with what stands after the object to name each: ``dims.rows``."""

@@ -13,6 +13,7 @@
 ``scalar.NAME``    a floating-point argument
 ``branch.LINE``    ``then`` or ``else``: the way that the ``if``, ``?:`` or ``BOOL_SWITCH`` in that line goes; for a
                    ``switch`` the label of a ``case``
+``rounds.LINE``    how many rounds of the loop in that line are taken
 =================  =================================================================================================
 """
 
@@ -27,6 +28,7 @@ from translator.cuda_source import CudaSource, span_of
 from translator.definitions import Definition, Definitions, parameter_of, read_definitions
 from translator.host_code import HostCode
 from translator.host_launches import parse_grid
+from translator.host_macros import with_launches_in_place
 from translator.host_statements import FOLLOWING, enter, run
 from translator.host_values import Grid, HostStep, Null, Record, Value, open_grid, pointers_in
 from translator.launch_binding import Binder, template_value, type_question
@@ -42,7 +44,7 @@ from translator.mistakes import CudaInputError, require_kernels
 from translator.size_text import parse_size
 from translator.sizes import ZERO, UnreadableSize, modulo, names_in, render, renders
 
-_KEYS = re.compile(r"(?:grid|block|shared|(?:extent|below|type|value|scalar)\.\w+|branch\.\d+)\Z")
+_KEYS = re.compile(r"(?:grid|block|shared|(?:extent|below|type|value|scalar)\.\w+|(?:branch|rounds)\.\d+)\Z")
 
 
 def read_launches(source: CudaSource, kernel: str | None = None) -> LaunchPlan:
@@ -64,8 +66,9 @@ def answered_plan(source: CudaSource, kernel: str | None, answers: Mapping[str, 
         if not _KEYS.match(key):
             raise CudaInputError(
                 f"'{key}' is no answer that a plan takes: use grid, block, shared, extent.ARRAY, below.ARRAY, "
-                "type.NAME, value.NAME, scalar.NAME or branch.LINE"
+                "type.NAME, value.NAME, scalar.NAME, branch.LINE or rounds.LINE"
             )
+    source = with_launches_in_place(source)
     definitions = read_definitions(source)
     try:
         host, root = _followed(source, definitions, kernel, answers)
@@ -134,7 +137,13 @@ def _root(source: CudaSource, definitions: Definitions, host: HostCode, kernel: 
     direct = [d for d in every if _launches_itself(source, d, kernel)]
     if not direct:
         return None
-    root = direct[0]
+    roots = [_caller(source, definitions, every, one) for one in direct]
+    fixed = (root for root in roots if not root.template or root.name in definitions.instances)
+    return next(fixed, roots[0])
+
+
+def _caller(source: CudaSource, definitions: Definitions, every: Sequence[Definition], root: Definition) -> Definition:
+    """Return a function, or one that calls it and fixes what its template or its structs are."""
     for _ in range(4):
         if (not root.template or root.name in definitions.instances) and not _takes_struct(source, definitions, root):
             return root
@@ -261,8 +270,9 @@ def _plan(
     arrays, asked, symbols = array_plans(facts, bound)
     axes = _axes(host, steps, [array.extent for array in arrays] + [array.below for array in arrays])
     questions = _once([*host.questions, *binder.questions, *asked])
+    flags = tuple(("most", axis, "1") for axis in host.flags if axis in axes)
     return LaunchPlan(
-        axes, tuple(binder.scalars.values()), arrays, steps, _requires(host, facts), questions,
+        axes, tuple(binder.scalars.values()), arrays, steps, (*_requires(host, facts), *flags), questions,
         _once(host.choices), tuple((text, value) for text, value in host.given.items() if text in axes),
         symbols, root.name if root is not None else "",
     )  # fmt: skip

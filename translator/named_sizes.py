@@ -67,7 +67,10 @@ def named_size(text: str, scope: Naming) -> Size:
     instance = instance_of(owner, scope) if owner else scope.instance
     if instance is not None and (found := _inside(member, instance, scope.named)) is not None:
         return found
-    definitions = scope.definitions
+    definitions, last = scope.definitions, owner.rpartition("::")[2]
+    label = f"{last}::{member}" if last in definitions.enums else member
+    if label in definitions.enumerators:
+        return read_text(definitions.enumerators[label], _deeper(scope, scope.text, scope.named))
     if member in definitions.constants:
         return read_size(definitions.constants[member], _deeper(scope, scope.source.text, scope.named))
     if text in definitions.macros:

@@ -41,6 +41,7 @@ class Struct:
     ``defaults`` are those of template parameters, as written. ``made``: it has a constructor, so that braces needn't
     fill the members in order. ``constants`` have a value for all objects of the struct, ``aliases`` are the types that
     it names. ``special`` are the specialisations of its template, by their name without blanks: ``Traits<float>``.
+    ``constructors`` are those with a body, ``methods`` the other functions that kernels can call.
     """
 
     name: str
@@ -51,19 +52,25 @@ class Struct:
     constants: Mapping[str, Node] = field(default_factory=dict, repr=False)
     aliases: Mapping[str, str] = field(default_factory=dict)
     special: Mapping[str, Struct] = field(default_factory=dict)
+    constructors: tuple[Node, ...] = field(default=(), repr=False, compare=False)
+    methods: tuple[Node, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A struct, or an array in one, with what it holds in order: names are those of `Struct`, or ``[0]``, ``[1]``."""
+    """A struct, or an array in one, with what it holds in order: names are those of `Struct`, or ``[0]``, ``[1]``.
+
+    ``whole``: a number or pointer, which holds nothing; a struct may be empty.
+    """
 
     type: str
     parts: tuple[tuple[str, Part], ...] = ()
     default: Node | None = field(default=None, repr=False, compare=False)
+    whole: bool = True
 
     def leaves(self, path: str = "") -> Iterator[tuple[str, Part]]:
         """Yield the numbers and pointers in it with their paths."""
-        if not self.parts:
+        if self.whole:
             yield path, self
         for name, part in self.parts:
             yield from part.leaves(joined(path, name))
@@ -115,13 +122,31 @@ def _struct(source: CudaSource, node: Node, body: Node, name: str) -> Struct:
             constants |= constants_of(source, child)
         elif child.type in ("alias_declaration", "type_definition"):
             aliases |= aliases_of(source.text_of, child)
-    plain = name.partition("<")[0]
-    made = any(
-        re.search(rf"(?<![\w~]){plain}\s*\(", source.text_of(child).partition("{")[0])
+    maker = re.compile(rf"(?<![\w~]){name.partition('<')[0]}\s*\(")
+    makers = [
+        child
         for child in body.named_children
         if child.type in ("function_definition", "declaration") and "default" not in source.text_of(child)
+        if maker.search(source.text_of(child).partition("{")[0])
+    ]
+    bodies = tuple(child for child in makers if child.type == "function_definition")
+    methods = tuple(
+        child
+        for child in body.named_children
+        if child.type in ("function_definition", "template_declaration") and _runs_on_device(source, child)
+        if not maker.search(source.text_of(child).partition("{")[0])
     )
-    return Struct(name, template, tuple(members), made, defaults, constants, aliases)
+    return Struct(
+        name, template, tuple(members), bool(makers), defaults, constants, aliases, constructors=bodies, methods=methods
+    )
+
+
+def _runs_on_device(source: CudaSource, node: Node) -> bool:
+    """Whether a member function is marked as one for kernels, by its words or by a macro."""
+    before = node.prev_sibling  # a macro without a meaning to the parser stands before the node
+    written = source.text[before.end_byte if before is not None else node.start_byte : node.end_byte]
+    words = re.sub(r"//[^\n]*|/\*.*?\*/", "", written, flags=re.DOTALL).partition("(")[0]
+    return re.search(r"\b(?:__device__|constexpr|[A-Z][A-Z\d_]+)\b", words) is not None
 
 
 def constants_of(source: CudaSource, declaration: Node) -> dict[str, Node]:
@@ -158,7 +183,8 @@ def aliases_of(text_of: Callable[[Node], str], node: Node) -> dict[str, str]:
 def open_type(type_text: str, structs: Mapping[str, Struct], aliases: Mapping[str, str], extent: Extent) -> Part | None:
     """Return what a value of a type holds; None when it is no struct that could be passed by its members."""
     parts = _open(type_text, structs, aliases, extent, 0)
-    return parts if parts is not None and 0 < sum(1 for _ in parts.leaves()) <= MOST_MEMBERS and parts.parts else None
+    fits = parts is not None and not parts.whole and sum(1 for _ in parts.leaves()) <= MOST_MEMBERS
+    return parts if fits else None
 
 
 def _open(
@@ -181,11 +207,11 @@ def _open(
             count = extent(types.get(size, size))
             if part is None or count is None or not 0 < count <= MOST_MEMBERS:
                 return None
-            part = Part(f"{part.type}[{count}]", tuple((f"[{at}]", part) for at in range(count)))
+            part = Part(f"{part.type}[{count}]", tuple((f"[{at}]", part) for at in range(count)), whole=False)
         if part is None:
             return None
-        parts.append((member.name, Part(part.type, part.parts, member.default)))
-    return Part(plain, tuple(parts))
+        parts.append((member.name, replace(part, default=member.default)))
+    return Part(plain, tuple(parts), whole=False)
 
 
 def _alias(source: CudaSource, node: Node) -> str:

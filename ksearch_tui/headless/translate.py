@@ -55,7 +55,8 @@ def _sizes(plan: LaunchPlan, wanted: Sequence[str]) -> list[dict[str, int]]:
             return [trial_sizes(plan, 1, fixed=_size(plan, text))[0] for text in wanted]
         return trial_sizes(plan, TRIALS)
     except NoSizes as error:
-        raise CommandError(f"{error}; name one with --size", USAGE) from error
+        advice = "; name one with --size" if plan.axes else ""
+        raise CommandError(f"{error}{advice}", USAGE) from error
 
 
 def _size(plan: LaunchPlan, text: str) -> dict[str, int]:
@@ -88,7 +89,15 @@ def _verify(done: Reading, sizes: Sequence[Mapping[str, int]]) -> list[Trial]:
     for trial in trials:
         for line in trial_lines(done.source.path, trial):
             say(line)
+    for name, value in flat_everywhere(trials):
+        say(f"– every element of '{name}' came out as {value:g} at every size: that says little of how it is computed")
     return trials
+
+
+def flat_everywhere(trials: Sequence[Trial]) -> list[tuple[str, float]]:
+    """Return the results that were one and the same number in all that was compared, with that number."""
+    found = [trial for trial in trials if trial.proves]
+    return [each for each in found[0].flat if all(each in trial.flat for trial in found)] if found else []
 
 
 def _proven(trials: Sequence[Trial]) -> bool:

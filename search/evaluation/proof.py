@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from search.kernels.dtypes import Array
 from search.kernels.expressions import evaluate
 from search.kernels.program import ArraySpec, Program, ProgramError, bind
 from search.kernels.translated import arrays_of, program_of
-from translator.launch_plan import LaunchPlan, ScalarPlan
+from translator.launch_plan import LaunchPlan, Role, ScalarPlan
 from translator.translation import NamedArray, Translation
 
 SECONDS = 60.0
@@ -34,6 +35,11 @@ SAME: Mapping[str, float] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-
 array: fused differently, or by other approximations of the fast functions. Integers must be equal."""
 
 _INTEGERS = 100
+_GIVEN = (Role.INPUT, Role.INOUT)
+_REAL = ("float", "bfloat")
+_MET = 0.4
+"""How many of the integers that are compared with numbers of the source are drawn from these numbers."""
+
 _NARROW = ("int8", "uint8", "int16", "uint16")
 """Integers of few bits, that are always drawn from all that they can be, so that signs and packed digits show."""
 
@@ -42,11 +48,26 @@ WIDE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """How integers are drawn. ``wide``: those of which nothing is known from all that their type has. ``met``: some
+    from what the kernels compare them with, else a mask would hardly ever mask. ``distinct``: no index twice.
+    """
+
+    wide: bool = False
+    met: bool = True
+    distinct: bool = False
+
+
+_WIDE, _PLAIN, _DISTINCT = Drawing(wide=True), Drawing(met=False), Drawing(met=False, distinct=True)
+
+
+@dataclass(frozen=True)
 class Trial:
     """One launch size: ``original`` and ``translated`` are what watching the two found, ``difference`` says what of the
     results is not the same ("" if nothing), ``compared`` counts the elements that are.
 
-    ``skipped`` says why the original did not run at this size ("" if it did).
+    ``skipped`` says why the original did not run at this size ("" if it did). ``flat`` has the results of which every
+    element came out as one number, with that number: they say little.
     """
 
     axes: Mapping[str, int]
@@ -55,6 +76,7 @@ class Trial:
     difference: str = ""
     compared: int = 0
     skipped: str = ""
+    flat: tuple[tuple[str, float], ...] = ()
 
     @property
     def proves(self) -> bool:
@@ -92,10 +114,34 @@ def prove(
     devices = (CudaSimulator(workers=1), SimulatorDevice(profile, workers=1))
     wide = True
     for number, axes in enumerate(sizes):
-        trial = _trial(both, *devices, axes, seed + number, wide=True) if wide and number % 2 else None
-        if trial is not None and (trial.skipped or any(report.certain for report in trial.original)):
+        trial = _trial(both, *devices, axes, seed + number, _WIDE) if wide and number % 2 else None
+        if trial is not None and _unfit(trial):
             wide, trial = False, None  # they are counts, or indices
-        yield trial or _trial(both, *devices, axes, seed + number)
+        yield trial or _fitting(both, *devices, axes, seed + number)
+
+
+def _unfit(trial: Trial) -> bool:
+    return bool(trial.skipped) or any(report.certain for report in trial.original)
+
+
+def _fitting(
+    both: Both, original_on: CudaSimulator, device: SimulatorDevice, axes: Mapping[str, int], seed: int
+) -> Trial:
+    """Run both with integers that the original takes, where any do: without odd ones, without the same one twice."""
+    first = trial = _trial(both, original_on, device, axes, seed)
+    integers = [entry for entry in both.plan.arrays if entry.role in _GIVEN and not entry.dtype.startswith(_REAL)]
+    if _unfit(trial) and any(entry.met for entry in integers):
+        trial = _trial(both, original_on, device, axes, seed, _PLAIN)
+    if _unfit(trial) and any(entry.below for entry in integers):
+        trial = _trial(both, original_on, device, axes, seed, _DISTINCT)
+    if trial is first or _unfit(trial):
+        return first
+    told = tuple(
+        replace(report, certain=False, message=f"for some inputs: {report.message}")
+        for report in first.original
+        if report.certain
+    )
+    return replace(trial, original=(*told, *trial.original))
 
 
 def _trial(
@@ -104,13 +150,14 @@ def _trial(
     device: SimulatorDevice,
     axes: Mapping[str, int],
     seed: int,
-    wide: bool = False,
+    drawing: Drawing | None = None,
 ) -> Trial:
+    drawing = drawing or Drawing()
     try:
-        original, given, scalars = draw_inputs(both.plan, both.text, axes, seed, wide)
+        original, given, scalars = draw_inputs(both.plan, both.text, axes, seed, drawing)
     except ProgramError as error:
         return Trial(axes, skipped=str(error))
-    watched = original_on.check(original, given, time_limit=WIDE_SECONDS if wide else SECONDS)
+    watched = original_on.check(original, given, time_limit=WIDE_SECONDS if drawing.wide else SECONDS)
     reports = tuple(watched.reports)
     if any(report.certain for report in reports):
         return Trial(axes, reports)
@@ -127,14 +174,16 @@ def _trial(
         if short := _in_constant_memory(both, original, fault):
             return Trial(axes, skipped=f"'{short}' has fewer than 8 elements here: MLX passes it in constant memory")
         raise
-    difference, compared = "", 0
+    difference, compared, flat = "", 0, []
     for array in both.translation.outputs:
         if array.name in checked.outputs:
             want = watched.outputs[array.origin]
-            found, count = _compare(array.name, checked.outputs[array.name], want, arrays[array.name])
-            difference, compared = difference or found, compared + count
-    undefined = "nothing of what the original computes here is defined" if reports and not compared else ""
-    return Trial(axes, reports, tuple(checked.reports), difference, compared, undefined)
+            found, target = _compare(array.name, checked.outputs[array.name], want, arrays[array.name])
+            difference, compared = difference or found, compared + target.size
+            if target.size > 1 and (target == target[0]).all():
+                flat.append((array.name, float(target[0])))
+    undefined = "" if compared or difference else "nothing of what the original computes here is defined"
+    return Trial(axes, reports, tuple(checked.reports), difference, compared, undefined, tuple(flat))
 
 
 def _in_constant_memory(both: Both, original: CudaProgram, fault: KernelFault) -> str:
@@ -145,34 +194,43 @@ def _in_constant_memory(both: Both, original: CudaProgram, fault: KernelFault) -
 
 
 def draw_inputs(
-    plan: LaunchPlan, text: str, axes: Mapping[str, int], seed: int, wide: bool = False
+    plan: LaunchPlan, text: str, axes: Mapping[str, int], seed: int, drawing: Drawing | None = None
 ) -> tuple[CudaProgram, dict[str, Array], dict[str, float]]:
     """Return the original bound to ``axes``, a fresh value for each array that it is given, and its scalars by name.
 
-    ``wide``: integers of which nothing is known are drawn from all that their type has.
     Raises `ProgramError` for sizes that the host would not launch.
     """
     rng = np.random.default_rng(seed)
     scalars = {entry.name: _scalar(entry, rng) for entry in plan.scalars}
     original = bind_launches(plan, text, axes, scalars)
-    return original, {spec.name: _random(plan, spec, axes, rng, wide) for spec in original.given}, scalars
+    drawn = {spec.name: _random(plan, spec, axes, rng, drawing or Drawing()) for spec in original.given}
+    return original, drawn, scalars
 
 
 def _scalar(entry: ScalarPlan, rng: np.random.Generator) -> float:
     return float(entry.value.rstrip("fFlL")) if entry.value else float(rng.uniform(0.25, 1.5))
 
 
-def _random(plan: LaunchPlan, spec: ArraySpec, axes: Mapping[str, int], rng: np.random.Generator, wide: bool) -> Array:
+def _random(
+    plan: LaunchPlan, spec: ArraySpec, axes: Mapping[str, int], rng: np.random.Generator, drawing: Drawing
+) -> Array:
     """Return fresh values in storage dtype; indices stay below what the plan says."""
     if spec.dtype.floating:
         return spec.dtype.encode(rng.standard_normal(spec.shape))
+    if spec.dtype.name == "bool":
+        return spec.dtype.encode(rng.integers(2, size=spec.shape))
     entry = next(entry for entry in plan.arrays if entry.name == spec.name)
-    if not entry.below and spec.dtype.name != "bool" and (wide or spec.dtype.name in _NARROW):
-        limits = np.iinfo(spec.dtype.name)
+    limits, below = np.iinfo(spec.dtype.name), max(1, evaluate(entry.below, axes)) if entry.below else 0
+    if not below and (drawing.wide or spec.dtype.name in _NARROW):
         drawn = rng.integers(limits.min, limits.max, size=spec.shape, endpoint=True, dtype=spec.dtype.name)
-        return spec.dtype.encode(drawn)
-    below = 2 if spec.dtype.name == "bool" else evaluate(entry.below, axes) if entry.below else _INTEGERS
-    return spec.dtype.encode(rng.integers(max(1, below), size=spec.shape))
+    elif drawing.distinct and prod(spec.shape) <= below:
+        drawn = rng.permutation(below)[: prod(spec.shape)].reshape(spec.shape)
+    else:
+        drawn = rng.integers(below or _INTEGERS, size=spec.shape)
+    tried = [value for value in entry.met if limits.min <= value <= limits.max and (not below or value < below)]
+    if tried and drawing.met:
+        drawn = np.where(rng.random(spec.shape) < _MET, rng.choice(tried, spec.shape), drawn)
+    return spec.dtype.encode(drawn)
 
 
 def _input(
@@ -192,16 +250,16 @@ def _input(
     return spec.dtype.encode(np.zeros(spec.shape))
 
 
-def _compare(name: str, got: Array, want: Array, spec: ArraySpec) -> tuple[str, int]:
-    """Return how the two differ ("" if they don't), and how many elements the original wrote."""
+def _compare(name: str, got: Array, want: Array, spec: ArraySpec) -> tuple[str, Array]:
+    """Return how the two differ ("" if they don't), and the numbers that the original wrote."""
     have, goal = got.reshape(-1), want.reshape(-1)
     written = ~unwritten(goal)
     if have.size != goal.size:
-        return f"'{name}' has {have.size} elements, and the original's has {goal.size}", 0
+        return f"'{name}' has {have.size} elements, and the original's has {goal.size}", np.zeros(0)
     target = spec.dtype.decode(goal[written]).astype(np.float64)
     result = spec.dtype.decode(have[written]).astype(np.float64)
     mismatch = _mismatch(result, target, np.flatnonzero(written), SAME.get(spec.dtype.name, 0.0))
-    return (mismatch.describe(name) if mismatch else ""), target.size
+    return (mismatch.describe(name) if mismatch else ""), target[~np.isnan(target)]
 
 
 def _mismatch(got: Array, want: Array, indices: Array, share: float) -> Mismatch | None:

@@ -53,9 +53,10 @@ class RealValue:
 
 @dataclass(frozen=True)
 class StructValue:
-    """A struct that is passed whole: its members in their order."""
+    """A struct that is passed whole: its members in their order, or what the constructor of a ``type`` is given."""
 
     members: tuple[Value, ...]
+    type: str = ""
 
 
 Value = ArrayValue | IntegerValue | RealValue | StructValue
@@ -194,7 +195,8 @@ def _value(
             raise ProgramError(f"{where}: there is no array '{argument.array}'")
         return ArrayValue(argument.array, offset)
     if isinstance(argument, StructArgument):
-        return StructValue(tuple(_value(where, member.argument, axes, numbers, sizes) for member in argument.members))
+        members = tuple(_value(where, member.argument, axes, numbers, sizes) for member in argument.members)
+        return StructValue(members, argument.type if argument.made else "")
     if argument.scalar not in numbers:
         raise ProgramError(f"{where}: there is no scalar '{argument.scalar}'")
     return RealValue(numbers[argument.scalar])

@@ -124,7 +124,7 @@ def _triple(texts: Iterable[str]) -> Triple:
 def _argument(table: Mapping[str, Any]) -> Argument:
     if "struct" in table:
         members = (StructMember(m["name"], m["type"], _argument(m), m.get("unset", False)) for m in table["members"])
-        return StructArgument(table["struct"], tuple(members))
+        return StructArgument(table["struct"], tuple(members), table.get("made", False))
     if "array" in table:
         return ArrayArgument(table["array"], table.get("offset", "0"))
     return ScalarArgument(table["scalar"]) if "scalar" in table else SizeArgument(table["size"])
@@ -136,7 +136,7 @@ def _argument_table(argument: Argument) -> dict[str, Any]:
             {"name": m.name, "type": m.type} | ({"unset": True} if m.unset else {}) | _argument_table(m.argument)
             for m in argument.members
         ]
-        return {"struct": argument.type, "members": members}
+        return {"struct": argument.type, "members": members} | ({"made": True} if argument.made else {})
     if isinstance(argument, ArrayArgument):
         return {"array": argument.array} | ({"offset": argument.offset} if argument.offset != "0" else {})
     return {"scalar": argument.scalar} if isinstance(argument, ScalarArgument) else {"size": argument.size}

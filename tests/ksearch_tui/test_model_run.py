@@ -232,7 +232,8 @@ def test_a_summary_marks_tokens_that_nobody_counted(finished: tuple[Path, Any, P
     session, _, _ = finished
     read = read_session(session)
     replied = next(event for event in read.events if event.kind == "replied")
-    more = replace(replied, seq=read.events[-1].seq, data={**replied.data, "counted": False, "outcome": "cancelled"})
+    data = {name: value for name, value in replied.data.items() if name != "question"}
+    more = replace(replied, seq=read.events[-1].seq, data={**data, "counted": False, "outcome": "cancelled"})
     tree = Tree.fold([*[event for event in read.events if event.kind != "stopped"], more])
     summary = run_summary(read.config, tree, session)
     assert summary["models"]["estimated"] == 1
@@ -288,7 +289,7 @@ def test_a_run_that_is_killed_while_the_tree_is_thought_over_goes_on_there(
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
     before = read_session(session).events
-    assert before[-1].kind == "rated" and not any(event.data.get("call") == "refine" for event in before)
+    assert [event.kind for event in before[-2:]] == ["rated", "sent"] and before[-1]["call"] == "refine"
     played.calls.clear()
     done = ksearch("resume", str(session), "--headless", home=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -296,6 +297,9 @@ def test_a_run_that_is_killed_while_the_tree_is_thought_over_goes_on_there(
     assert played.calls[0] == "refine" and played.calls.count("refine") == 1 and "initialize" not in played.calls
     tree = Tree.fold(read_session(session).events)
     assert tree.events[: len(before)] == before
+    # What the question may have used when the program was killed counts.
+    assert "; lost: the program was killed while it was asked" in done.stderr
+    assert tree.account.estimated == 1 and f"about {before[-1]['prompt_tokens']} + 0 tokens" in done.stderr
     assert [o.status for o in tree.options.values()] == ["passed", "passed", "passed", "proposed"]
 
 

@@ -230,3 +230,15 @@ def test_one_branch_of_a_conditional_that_splits_a_kernel_is_read_and_no_line_mo
     parsed = source(text)
     assert [p.name for p in parsed.kernels[0].parameters] == ["a", "b"]
     assert [(d.code, d.span.line) for d in parsed.diagnostics] == [("C003", 1), ("C001", 8)]
+
+
+def test_template_arguments_that_end_before_a_launch_configuration_are_read() -> None:
+    source = parse_cuda(
+        "void run() { k<half, f<half>><<<grid, block>>>(x); m<P<int, P<int, int>>, (8 >> 1)><<<n >> 6, 1 << 6>>>(y); }",
+        "k.cu",
+    )
+    assert [(launch.kernel, launch.grid, launch.block) for launch in source.launches] == [
+        ("k<half, f<half>>", "grid", "block"),
+        ("m<P<int, P<int, int>>, (8 >> 1)>", "n >> 6", "1 << 6"),
+    ]
+    assert source.diagnostics == ()

@@ -12,6 +12,7 @@ from translator.metal_writer.expressions import Expressions, call_arguments, pla
 from translator.metal_writer.program import Routine
 
 READ, WRITE, UPDATE, ATOMIC = "read", "write", "update", "atomic"
+_CHOICES = ("if_statement", "conditional_expression", "switch_statement")
 LOOPS = ("for_statement", "while_statement", "do_statement")
 
 
@@ -97,13 +98,43 @@ def loops_around(node: Node, within: Node) -> list[Node]:
     return loops
 
 
+def leaves_early(loop: Node) -> bool:
+    """Whether a loop, or a round of it, may end before its end: by ``break`` or ``continue``."""
+    return any(
+        child.type in ("break_statement", "continue_statement") or (child.type not in LOOPS and leaves_early(child))
+        for child in loop.named_children
+    )
+
+
 def conditions_around(node: Node, within: Node) -> list[tuple[Node, Node]]:
-    """Return the ifs that a node stands in one branch of, with their conditions, the outermost first."""
+    """Return what a node stands in one branch of, with the conditions, the outermost first.
+
+    These are ifs, switches, and ``&&`` and ``||``, of which the right side may be left out.
+    """
     found: list[tuple[Node, Node]] = []
     at, above = node, node.parent
     while above is not None and above.id != within.id:
         condition = above.child_by_field_name("condition")
-        if above.type in ("if_statement", "conditional_expression") and condition is not None and condition.id != at.id:
+        if above.type in _CHOICES and condition is not None and condition.id != at.id:
             found.insert(0, (above, condition))
+        elif above.type == "binary_expression" and above.children[1].type in ("&&", "||"):
+            left = above.named_children[0]
+            found[:0] = [(above, left)] if left.id != at.id else []
         at, above = above, above.parent
     return found
+
+
+def branches_around(node: Node, within: Node) -> dict[int, str]:
+    """Return the branch that a node stands in of each condition around it, by the condition's number."""
+    return {condition.id: _branch(above, node) for above, condition in conditions_around(node, within)}
+
+
+def _branch(above: Node, node: Node) -> str:
+    for name in ("consequence", "alternative", "right"):
+        part = above.child_by_field_name(name)
+        if part is not None and part.start_byte <= node.start_byte and node.end_byte <= part.end_byte:
+            return name
+    case = node
+    while case.parent is not None and case.type != "case_statement":
+        case = case.parent
+    return f"case:{case.id}"

@@ -15,7 +15,7 @@ from translator.launch_plan import (
     SizeArgument,
 )
 from translator.metal_writer.constants import integer
-from translator.metal_writer.names import renamed, reserved_words
+from translator.metal_writer.names import local_names, renamed, reserved_words
 from translator.metal_writer.passes import Pass
 from translator.metal_writer.program import Routine, Variable
 from translator.metal_writer.refused import Refused
@@ -56,6 +56,9 @@ def bind_parameters(shared: Pass, step: LaunchStep, kernel: Routine, given: dict
     binding = Binding()
     arrays = [name for use in shared.arrays.values() for name in (use.read, use.write) if name]
     taken = set(reserved_words(arrays)) | set(arrays) | set(shared.scalars) | {SHARED_BYTES, "votes"}
+    # Names that parameters may get when theirs are taken.
+    bases = taken | {parameter.name for parameter in kernel.parameters}
+    taken |= {v.name for v in kernel.all_variables() if v.name[-1:] == "_" and v.name.rstrip("_") in bases}
     set_again = _assigned(shared, kernel)
     for parameter, argument in zip(kernel.parameters, step.arguments, strict=True):
         if isinstance(argument, ArrayArgument):
@@ -63,12 +66,12 @@ def bind_parameters(shared: Pass, step: LaunchStep, kernel: Routine, given: dict
         elif isinstance(argument, ScalarArgument):
             _bind_scalar(shared, binding, parameter, argument, taken, set_again)
         elif isinstance(argument, SizeArgument):
-            _bind_size(shared, binding, parameter, argument, taken, set_again)
+            _bind_size(shared, kernel, binding, parameter, argument, taken, set_again)
     _bind_template(shared, binding, kernel, given)
     taken |= {name for name, _ in binding.template}
+    called = local_names((variable.name for variable in kernel.all_variables()), taken)
     for variable in kernel.all_variables():
-        if variable not in binding.names:
-            binding.names[variable] = renamed(variable.name, taken)
+        binding.names.setdefault(variable, called[variable.name])
     return binding
 
 
@@ -115,15 +118,18 @@ def _bind_array(
         binding.before.append(f"auto {own}_written = {flags} + {offset};")
 
 
-def _bind_null(binding: Binding, parameter: Variable, taken: set[str]) -> None:
-    """A null pointer is one in Metal too: what a kernel does with it stands under a condition."""
-    kind = parameter.type.name
-    if parameter.type.pointers != 1 or (kind not in SCALARS and not vector_parts(kind)):
+def _bind_null(shared: Pass, kernel: Routine, binding: Binding, parameter: Variable, taken: set[str]) -> None:
+    """A null pointer is one in Metal too: what a kernel does with it stands under a condition, which is never met."""
+    kind = shared.readers[kernel].bound(parameter.type).name
+    struct = struct_of(shared.program, kind)
+    if struct is not None:
+        shared.used[struct.name] = None
+    if parameter.type.pointers != 1 or (kind not in SCALARS and not vector_parts(kind) and struct is None):
         raise Refused(parameter.node, f"'{parameter.name}' is given a null pointer", "give it an array")
     own = renamed(parameter.name, taken)
     taken.add(own)
     const = "const " if parameter.type.const else ""
-    binding.before.append(f"{const}device {kind}* {own} = nullptr;")
+    binding.before.append(f"{const}device {spelled(kind)}* {own} = nullptr;")
     binding.names[parameter] = own
 
 
@@ -144,7 +150,8 @@ def _bind_cast(
     if use.split:
         halves.append((f"{own}_out", use.write, ""))
     for name, array, const in halves:
-        binding.before.append(f"{const}device {kind}* {name} = reinterpret_cast<{const}device {kind}*>({array});")
+        item = f"{const}device {spelled(kind)}*"
+        binding.before.append(f"{item} {name} = reinterpret_cast<{item}>({array});")
     binding.names[parameter] = own
 
 
@@ -166,17 +173,33 @@ def _bind_scalar(
 
 
 def _bind_size(
-    shared: Pass, binding: Binding, parameter: Variable, argument: SizeArgument, taken: set[str], again: set[str]
+    shared: Pass,
+    kernel: Routine,
+    binding: Binding,
+    parameter: Variable,
+    argument: SizeArgument,
+    taken: set[str],
+    again: set[str],
 ) -> None:
     """Integers are template constants, of which MLX makes ints: others get their own type back."""
     if parameter.type.points and argument.size == "0":
-        return _bind_null(binding, parameter, taken)
+        if parameter.name in again:
+            raise Refused(parameter.node, f"'{parameter.name}' is given a null pointer, and is set to another one",
+                          "use a pointer of its own in the kernel")  # fmt: skip
+        return _bind_null(shared, kernel, binding, parameter, taken)
     if parameter.type.points:
         raise Refused(parameter.node, f"'{parameter.name}' is a pointer and is given a number", "give it an array")
     own = renamed(parameter.name, taken)
     taken.add(own)
     binding.names[parameter] = own
-    kind = parameter.type.name
+    kind = parameter.type.name.rpartition("::")[2]
+    item = shared.program.items.get(kind)
+    if item is not None and item.kind == "enum":
+        shared.used[kind] = None
+        binding.template.append((f"{own}_", argument.size))
+        const = "" if parameter.name in again else "const "
+        binding.before.append(f"{const}{kind} {own} = {kind}({own}_);")
+        return
     if kind not in SCALARS:
         raise Refused(
             parameter.node, f"'{parameter.name}' is a '{kind}'", "pass plain numbers and arrays to the kernel"
@@ -208,7 +231,7 @@ def _bind_template(shared: Pass, binding: Binding, kernel: Routine, given: dict[
             else:
                 raise Refused(parameter, f"the template argument '{value}' is not known", "use a built-in type")
             continue
-        kind = canonical(" ".join(words[: words.index(name)]))
+        kind = canonical(" ".join(words[: words.index(name)]).rpartition("::")[2])
         number = integer(shared.program, value, {})
         if kind == "bool" and value in ("true", "false"):
             binding.template.append((name, value))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from translator.metal_writer import atomics, declarations, elements, lanes
+from translator.metal_writer.cub_calls import cub_call
 from translator.metal_writer.emits import Emit, emits
 from translator.metal_writer.expressions import CASTS, SHUFFLES, call_arguments, plain_name
 from translator.metal_writer.flow import called
@@ -16,10 +17,10 @@ from translator.metal_writer.lines import is_primary, unmark
 from translator.metal_writer.literals import limit_type
 from translator.metal_writer.names import KEYWORDS, renamed, template_name
 from translator.metal_writer.passes import DROPPED
-from translator.metal_writer.program import Routine
+from translator.metal_writer.program import Item, Routine, read_type
 from translator.metal_writer.refused import Refused
-from translator.metal_writer.struct_members import methods, struct_of
-from translator.metal_writer.types import SCALARS, bytes_of, canonical, common, vector_parts
+from translator.metal_writer.struct_members import fitting_methods, methods, parameters_of, struct_of
+from translator.metal_writer.types import SCALARS, bytes_of, canonical, common, spelled, vector_parts
 
 if TYPE_CHECKING:
     from translator.metal_writer.renderer import Renderer
@@ -57,6 +58,7 @@ def call(renderer: Renderer, node: Node) -> str:
     functor = renderer.reader.functor(function)
     if functor is not None and "operator()" in methods(renderer.program, functor):
         renderer.shared.used[functor.name] = None
+        _check_given(renderer, node, functor, "operator()")
         return renderer.render(function) + renderer.joined(arguments_of(node))
     if limit_type(renderer.text(function)) is not None:
         return renderer.leaf(node, re.sub(r"^\w+::(?=numeric)", "", renderer.text(function)) + "()")
@@ -69,13 +71,15 @@ def call(renderer: Renderer, node: Node) -> str:
         return _method(renderer, node, function)
     if function.type == "qualified_identifier" and (text := _scoped(renderer, node, function, arguments)) is not None:
         return text
+    if function.type == "identifier" and _is_member_of_template(renderer, name):
+        return renderer.joined(node)
     if variable_called(renderer, function):
         raise Refused(node, f"'{name}' is a lambda or a pointer to a function", "write it as a __device__ function")
     if routines := called(renderer.program, node):
         return _own(renderer, node, function, routines)
     if len(arguments) < least_arguments(name):
         raise Refused(node, f"'{name}' lacks arguments", "write it with the arguments that CUDA documents")
-    for handler in (lanes.lane_call, lanes.barrier_call, atomics.atomic_call, _special):
+    for handler in (cub_call, lanes.lane_call, lanes.barrier_call, atomics.atomic_call, _special):
         if (text := handler(renderer, node, name, arguments)) is not None:
             return text
     if (emit := emits().calls.get(name)) is not None:
@@ -98,6 +102,12 @@ def call(renderer: Renderer, node: Node) -> str:
         renderer.shared.used[name] = None
         return renderer.leaf(function) + renderer.joined(node, begin=function.end_byte)
     raise Refused(node, f"'{name}' is not known", _ADVICE.get(name, "write out what it does as a __device__ function"))
+
+
+def _is_member_of_template(renderer: Renderer, name: str) -> bool:
+    """Whether a name is that of a member whose type is a parameter of its struct's template: what it is C++ knows."""
+    field = renderer.reader.fields.get(name)
+    return field is not None and field.name in {template_name(renderer.text(each)) for each in renderer.template}
 
 
 def least_arguments(name: str) -> int:
@@ -184,12 +194,26 @@ def _method(renderer: Renderer, node: Node, function: Node) -> str:
         if renderer.reader.lvalue_origins(of) - {o for o in renderer.reader.lvalue_origins(of) if o[0] == "thread"}:
             raise Refused(node, f"'{name}' is called on a '{item.name}' that is not local", "copy it to a local first")
         renderer.shared.used[item.name] = None
-        for argument in call_arguments(node):
-            if elements.lies_elsewhere(renderer, argument):
-                renderer.replacements[argument.id] = lambda each: elements.copied(renderer, each)
+        _check_given(renderer, node, item, name)
         sign = renderer.leaf(member, function.children[1].type + renamed(name, KEYWORDS))
         return renderer.render(of) + sign + renderer.joined(arguments_of(node))
     raise Refused(node, f"'{renderer.text(function)[:40]}' is not known", "write it without the object")
+
+
+def _check_given(renderer: Renderer, node: Node, item: Item, name: str) -> None:
+    """Have a method get structs as values, and refuse one that changes what is no local: it works on thread memory."""
+    arguments = call_arguments(node)
+    for method in fitting_methods(renderer.program, item, name, len(arguments)):
+        for parameter, argument in zip(parameters_of(method), arguments, strict=False):
+            type_ = read_type(renderer.program, parameter, parameter.child_by_field_name("declarator"))
+            if not type_.reference or type_.const:
+                continue
+            if any(space != "thread" for space, _ in renderer.reader.lvalue_origins(argument)):
+                raise Refused(argument, f"'{name}' of '{item.name}' changes '{renderer.text(argument)[:40]}', which is "
+                              "not local", "give it a local, and store that")  # fmt: skip
+    for argument in arguments:
+        if elements.lies_elsewhere(renderer, argument):
+            renderer.replacements[argument.id] = lambda each: elements.copied(renderer, each)
 
 
 def _scoped(renderer: Renderer, node: Node, function: Node, arguments: list[Node]) -> str | None:
@@ -202,6 +226,9 @@ def _scoped(renderer: Renderer, node: Node, function: Node, arguments: list[Node
         raise Refused(node, f"'{renderer.text(function)[:40]}' is not known", "write out what it does")
     if any(renderer.reader.type_of(argument).points for argument in arguments):
         raise Refused(node, f"'{renderer.text(function)[:40]}' is given a pointer", "write it as a __device__ function")
+    owner = struct_of(renderer.program, renderer.reader.described(scope).name)
+    if owner is not None:
+        _check_given(renderer, node, owner, renderer.text(name))
     kind = declarations.type_name(renderer, scope)
     method = renamed(renderer.text(name), KEYWORDS)
     return renderer.leaf(function, f"{kind}::{method}") + renderer.joined(arguments_of(node))
@@ -212,6 +239,9 @@ def _own(renderer: Renderer, node: Node, function: Node, routines: list[Routine]
     done = [renderer.shared.functions[routine] for routine in routines if routine in renderer.shared.functions]
     if not done:
         raise Refused(node, f"'{renderer.text(function)}' could not be translated", "see its own refusal")
+    plain = [tuple(p.type for p in each.parameters) for each in routines if not each.template and each.special is None]
+    if len(set(plain)) < len(plain):
+        raise Refused(node, f"several namespaces have a '{routines[0].name}'", "give them different names")
     extra: dict[str, None] = {}
     for rendered in done:
         for attribute in rendered.attributes:
@@ -228,6 +258,9 @@ def _own(renderer: Renderer, node: Node, function: Node, routines: list[Routine]
     passed = [each for each in call_arguments(node) if size_of_group(renderer, each) is None]
     defaults = _defaults(renderer, node, routines[0])
     more = {argument.id: done[0].halves[at] for at, argument in enumerate(call_arguments(node)) if at in done[0].halves}
+    for each in call_arguments(node):
+        if each.id in more:
+            elements.check_repeats(renderer, each)
     if len(passed) < len(call_arguments(node)) or more or defaults:  # groups are no objects here
         texts = [renderer.in_mode(renderer.render, each, *mode) for each in passed
                  for mode in [(False, False), *more.get(each.id, [])]]  # fmt: skip
@@ -272,11 +305,8 @@ def _special(renderer: Renderer, node: Node, name: str, arguments: list[Node]) -
         return DROPPED
     if name.startswith("__ld") and len(arguments) == 1 and arguments[0].type == "pointer_expression":
         return renderer.render(arguments[0].named_children[-1])
-    if match := re.fullmatch(r"make_(\w+?)([234])", name):
-        if match[2] == "3":
-            raise Refused(node, f"'{name}' makes a vector of 16 bytes in Metal, 12 in CUDA", "use three scalars")
-        if canonical(match[1]) in SCALARS:
-            return renderer.leaf(node, match[1] + match[2]) + renderer.joined(arguments_of(node))
+    if (match := re.fullmatch(r"make_(\w+?)([234])", name)) and canonical(match[1]) in SCALARS:
+        return renderer.leaf(node, spelled(match[1] + match[2])) + renderer.joined(arguments_of(node))
     if name in ("max", "min") and len(arguments) == 2:
         return _extremum(renderer, node, name, arguments)
     if name in _IDIOM_CALLS and len(arguments) == 1:

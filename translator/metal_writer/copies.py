@@ -9,7 +9,7 @@ from translator.metal_writer.expressions import Expressions, call_arguments, pla
 from translator.metal_writer.flow import called, calls_in
 from translator.metal_writer.program import Program, Routine, Variable, read_function
 
-_SPACES = {"array": "device", "shared": "threadgroup", "thread": "thread", "constant": "constant"}
+_SPACES = {"array": "device", "device": "device", "shared": "threadgroup", "thread": "thread", "constant": "constant"}
 
 
 def copy_functions(program: Program, readers: dict[Routine, Expressions], order: list[Routine]) -> bool:

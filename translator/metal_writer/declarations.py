@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from translator.metal_writer import elements
+from translator.metal_writer.cub_source import refuse_rest
 from translator.metal_writer.flow import calls_in
 from translator.metal_writer.groups import group_size
 from translator.metal_writer.lines import unmark
@@ -21,12 +23,7 @@ if TYPE_CHECKING:
 
 _DROPPED = frozenset({"static", "extern", "inline", "register", "__shared__", "__restrict__", "__constant__",
                       "__device__", "__forceinline__", "__host__"})  # fmt: skip
-_REFUSED_TYPES = {
-    "double": ("'double'", "Metal has no double: use float, with a compensated sum where it matters"),
-    "float3": ("'float3'", "it takes 16 bytes in Metal and 12 in CUDA: use three floats"),
-    "int3": ("'int3'", "it takes 16 bytes in Metal and 12 in CUDA: use three ints"),
-    "uint3": ("", ""),
-}
+_NO_DOUBLE = "Metal has no double: use float, with a compensated sum where it matters"
 _PLAIN = frozenset((*SCALARS, "void", "size_t", "auto"))
 
 
@@ -35,9 +32,9 @@ def type_name(renderer: Renderer, node: Node) -> str:
     text = renderer.text(node)
     name = canonical(text)
     if "double" in text:
-        raise Refused(node, "'double' has no counterpart", _REFUSED_TYPES["double"][1])
-    if re.fullmatch(r"(float|u?int|u?short|u?char|u?long)3", name) and name != "uint3":
-        raise Refused(node, f"'{name}' takes 16 bytes in Metal and 12 in CUDA", "use three scalars")
+        raise Refused(node, "'double' has no counterpart", _NO_DOUBLE)
+    if name in ("long3", "ulong3"):
+        raise Refused(node, f"'{name}' takes 32 bytes in Metal and 24 in CUDA", "use three scalars")
     for parameter in (*renderer.routine.template, *renderer.template):
         if text in renderer.text(parameter).split():
             return text
@@ -60,6 +57,7 @@ def type_name(renderer: Renderer, node: Node) -> str:
             return text
     if name in _PLAIN or vector_parts(name) or name in ("half2", "bfloat2", "dim3"):
         return spelled(text)
+    refuse_rest(renderer.program, node)
     raise Refused(node, f"the type '{text}' is not known", "define it in this file, or use a built-in one")
 
 
@@ -186,6 +184,7 @@ def _pointing(renderer: Renderer, node: Node, declarator: Node, variable: Variab
         if variable.value is None or len({name for space, name in variable.origins if space == "array"}) > 1:
             raise Refused(node, f"'{variable.name}' points into an array that is changed in place and is set later",
                           "set it where it is declared")  # fmt: skip
+        elements.check_repeats(renderer, variable.value)
         for flagging in [False] * split + [True] * flags:
             renderer.writing, renderer.flagging = True, flagging
             try:

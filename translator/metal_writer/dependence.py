@@ -9,6 +9,7 @@ from functools import cached_property
 from tree_sitter import Node
 
 from translator.cuda_source import walk
+from translator.metal_writer.cub_idioms import PREFIX
 from translator.metal_writer.emits import emits
 from translator.metal_writer.expressions import CASTS, Expressions, call_arguments, plain_name
 from translator.metal_writer.flow import called
@@ -18,7 +19,8 @@ from translator.metal_writer.types import SCALARS, canonical
 _ACCESSES = ("subscript_expression", "pointer_expression")
 _SAFE_CALLS = ("min", "max")
 _SAME_FOR_ALL = ("__syncthreads_or", "__syncthreads_and", "__syncthreads_count")
-_GROUP_SIZES = ("size", "num_threads", "meta_group_size")
+_OF_THE_GROUP = ("size", "num_threads", "meta_group_size", "group_index", "group_dim", "dim_blocks")
+"""What a group of threads says that is the same in all threads of the block."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class Dependence:
                 for parameter, argument in zip(callee.parameters, call_arguments(node), strict=False):
                     if parameter.type.reference and not parameter.type.const:
                         yield argument, node
+            for argument in _scanned_into(self.reader.program, node):
+                yield argument, node
 
     @cached_property
     def returns(self) -> list[Node]:
@@ -129,7 +133,7 @@ class Dependence:
         program = self.reader.program
         name = plain_name(program, function)
         if function.type == "field_expression":
-            return self.reader.text(function).rpartition(".")[2] in _GROUP_SIZES
+            return self.reader.text(function).rpartition(".")[2] in _OF_THE_GROUP
         if name in (*_SAFE_CALLS, *CASTS) or canonical(name) in SCALARS:
             return True
         if routines := called(program, node):
@@ -248,6 +252,15 @@ class Dependence:
                 divisor = "".join(self.reader.text(at.named_children[-1]).split())
                 return at.children[1].type in ("/", "%") and divisor in whole
         return True
+
+
+def _scanned_into(program: Program, call: Node) -> list[Node]:
+    """Return what a scan of CUB may write: what comes after the storage of a block and the value."""
+    function = call.child_by_field_name("function")
+    name = plain_name(program, function) if function is not None else ""
+    if not name.startswith((f"{PREFIX}BlockScan", f"{PREFIX}WarpScan")):
+        return []
+    return call_arguments(call)[2 if name.startswith(f"{PREFIX}Block") else 1 :]
 
 
 def place_parts(node: Node) -> list[Node]:

@@ -13,6 +13,7 @@ from translator.metal_writer.expressions import Expressions, call_arguments
 from translator.metal_writer.flow import called, calls_in
 from translator.metal_writer.program import Routine
 from translator.metal_writer.refused import Refused
+from translator.metal_writer.rounds import same_rounds
 
 _LOOPS = ("for_statement", "while_statement", "do_statement")
 _BRANCHES = ("if_statement", "switch_statement", "conditional_expression", *_LOOPS)
@@ -53,7 +54,8 @@ def _check(barrier: Node, dependence: Dependence) -> None:
     at, body = barrier, dependence.routine.body
     while (above := at.parent) is not None and at.id != body.id:
         condition = above.child_by_field_name("condition") if above.type in _BRANCHES else None
-        if condition is not None and not _within(condition, barrier) and not dependence.uniform(condition):
+        differs = condition is not None and not _within(condition, barrier) and not dependence.uniform(condition)
+        if condition is not None and differs and not same_rounds(above, dependence):
             shown = " ".join(dependence.reader.text(condition).split())[:60]
             what = "loop that threads of the block leave" if above.type in _LOOPS else "branch that threads take"
             raise Refused(barrier, f"a barrier in a {what} differently, by {shown}", _ADVICE)

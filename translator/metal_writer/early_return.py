@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from translator.cuda_source import walk
+from translator.metal_writer.cub_idioms import PREFIX
 from translator.metal_writer.dependence import Dependence
 from translator.metal_writer.expressions import plain_name
 from translator.metal_writer.flow import called, calls_in
@@ -16,6 +17,7 @@ from translator.metal_writer.groups import waits_for_block
 from translator.metal_writer.program import Program
 from translator.metal_writer.refused import Refused
 
+WAITING = ("__syncthreads", f"{PREFIX}Block")
 LEAVE, GUARD, CHOOSE = "leave", "guard", "choose"
 """What becomes of a statement: a return turns into a flag, work gets a condition, a declaration a choice of values."""
 
@@ -34,7 +36,7 @@ def has_barrier(program: Program, node: Node) -> bool:
     """Whether a barrier of the block stands in a node, or in a function that it calls."""
     for call in calls_in(node):
         function = call.child_by_field_name("function")
-        if function is not None and plain_name(program, function).startswith("__syncthreads"):
+        if function is not None and plain_name(program, function).startswith(WAITING):
             return True
         if waits_for_block(program, call):
             return True

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from translator.cuda_source import walk
 from translator.metal_writer import atomics
+from translator.metal_writer.flow import called
 from translator.metal_writer.program import Variable
 from translator.metal_writer.refused import Refused
 from translator.metal_writer.struct_members import struct_of
@@ -49,11 +51,34 @@ def _is_chosen(renderer: Renderer, node: Node) -> bool:
 
 def _choice(renderer: Renderer, node: Node) -> str:
     """Return the value that was written where the flag is set, else the one from before."""
+    check_repeats(renderer, node)
     reads = _as_it_stands(renderer, node)
     written, flag = renderer.written(node), renderer.flagged(node)
     if vector_parts(renderer.reader.type_of(node).name):
         return renderer.leaf(node, f"select({reads}, {written}, {flag})")
     return renderer.leaf(node, f"({flag} ? {written} : {reads})")
+
+
+def check_repeats(renderer: Renderer, node: Node) -> None:
+    """Refuse an element that is written out several times, being changed in place, and whose index does something."""
+    for inner in walk(node):
+        function = inner.child_by_field_name("function") if inner.type == "call_expression" else None
+        changes = inner.type in ("update_expression", "assignment_expression") or (
+            function is not None and (renderer.text(function).startswith("atomic") or _may_change(renderer, inner))
+        )
+        if changes:
+            shown = renderer.text(node)[:40]
+            raise Refused(inner, f"the index of '{shown}' does something, and the array is changed in "
+                          "place", "keep the index in a variable")  # fmt: skip
+
+
+def _may_change(renderer: Renderer, call: Node) -> bool:
+    """Whether a function of the source may change what it is given."""
+    return any(
+        (parameter.type.reference or parameter.type.points) and not parameter.type.const
+        for routine in called(renderer.program, call)
+        for parameter in routine.parameters
+    )
 
 
 def element(renderer: Renderer, node: Node) -> str:
@@ -113,6 +138,8 @@ def assignment(renderer: Renderer, node: Node) -> str:
         raise Refused(node, f"'{sign.type}' on a struct that is not local", "copy it to a local, and store it back")
     if not _touches_split(renderer, left):
         return renderer.joined(node)
+    if sign.type != "=" or _flag(renderer, node, left):
+        check_repeats(renderer, left)
     target = renderer.written(left)
     flag = _flag(renderer, node, left)
     if sign.type == "=":
@@ -142,5 +169,6 @@ def update(renderer: Renderer, node: Node) -> str:
         return renderer.joined(node)
     if pointer or node.parent is None or node.parent.type != "expression_statement":
         raise Refused(node, "++ or -- on an array that is changed in place", "write it as an assignment")
+    check_repeats(renderer, inner)
     sign = next(child.type[0] for child in node.children if child.type in ("++", "--"))
     return f"{renderer.written(inner)} = {renderer.render(inner)} {sign} 1{_flag(renderer, node, inner)}"

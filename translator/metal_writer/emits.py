@@ -12,7 +12,7 @@ from pathlib import Path
 from translator.primitives import load_primitives
 
 TABLE = Path(__file__).parent / "emits.toml"
-_PLACE = re.compile(r"([@$])(float|ushort|short|int|uint|long)?(\d)")
+_PLACE = re.compile(r"([@$])(float|ushort|short|int|uint|ulong|long)?(\d)")
 
 
 @dataclass(frozen=True)

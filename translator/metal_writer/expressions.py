@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
+from translator.metal_writer.cub_idioms import PREFIX
 from translator.metal_writer.emits import Emit, emits
 from translator.metal_writer.literals import limit_type, literal_type, macro_type
 from translator.metal_writer.program import Item, Origin, Program, Routine, Variable, read_type
@@ -205,6 +206,8 @@ class Expressions:
             called = function.child_by_field_name("name")
             if called is not None and self.text(called) in CASTS:
                 return self.described(_template_argument(function))
+            if called is not None and self.text(called).startswith(PREFIX):
+                return self.described(_template_argument(function))
         if function.type in ("primitive_type", "sized_type_specifier"):
             return CType(canonical(self.text(function)))
         if (cast := self.cast_type(function)) is not None:
@@ -212,10 +215,12 @@ class Expressions:
         if function.type == "field_expression":
             of = self.type_of(function.named_children[0]).name
             if (item := struct_of(self.program, of)) is not None:
-                return method_type(self.program, item, of, self.text(function.named_children[-1])) or UNKNOWN
+                types = [self.type_of(argument) for argument in arguments]
+                return method_type(self.program, item, of, self.text(function.named_children[-1]), types) or UNKNOWN
             return self._of_group(function, arguments)
         if (functor := self.functor(function)) is not None:
-            return method_type(self.program, functor, self.type_of(function).name, "operator()") or UNKNOWN
+            types = [self.type_of(argument) for argument in arguments]
+            return method_type(self.program, functor, self.type_of(function).name, "operator()", types) or UNKNOWN
         name = plain_name(self.program, function)
         if (limit := limit_type(self.text(function))) is not None:
             return CType(canonical(self.types.get(limit, limit)))
@@ -259,7 +264,9 @@ class Expressions:
 
     def functor(self, function: Node) -> Item | None:
         """Return the struct whose ``operator()`` is called: of a local, or of a value as in ``Op()(x)``."""
-        local = function.type == "identifier" and self.variable(function) is not None
+        local = function.type == "identifier" and (
+            self.variable(function) is not None or self.text(function) in self.fields
+        )
         if not local and function.type not in ("call_expression", "compound_literal_expression"):
             return None
         return struct_of(self.program, self.type_of(function).name)

@@ -6,7 +6,7 @@ Copies stand after the end of the text, and their lines know the lines that they
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
@@ -17,15 +17,20 @@ from translator.metal_writer.flow import calls_in
 from translator.metal_writer.program import Program, Routine, read_program
 
 _MOST_COPIES = 32
+_NAMES = ("identifier", "type_identifier", "namespace_identifier")
 
 
 @dataclass(frozen=True)
 class PutIn:
-    """The source and plan without functions among template arguments; ``lines`` says what the added lines stand for."""
+    """The source and plan without functions among template arguments; ``lines`` says what the added lines stand for.
+
+    ``kernels`` says which kernels the copies of some are copies of.
+    """
 
     source: CudaSource
     plan: LaunchPlan
     lines: dict[int, int] = field(default_factory=dict)
+    kernels: dict[str, str] = field(default_factory=dict)
 
 
 def put_in_functions(source: CudaSource, plan: LaunchPlan) -> PutIn:
@@ -105,7 +110,7 @@ def _in_kernel(done: PutIn, program: Program, routine: Routine, places: list[int
     if not all(_names_function(program, template[at]) for at in places):
         return None
     begin, end = routine.outer.start_byte, routine.outer.end_byte
-    text = _instance(program, routine, places, list(template), routine.name)
+    text = instance(program, routine, {at: template[at] for at in places}, routine.name)
     source = parse_cuda(done.source.text[:begin] + text + done.source.text[end:], done.source.path)
     rest = tuple(each for at, each in enumerate(template) if at not in places)
     steps = tuple(replace(s, template=rest) if s.kernel == routine.name else s for s in done.plan.steps)
@@ -123,7 +128,7 @@ def _with_copy(
     lines = dict(done.lines)
     after = text[: function.start_byte] + call + text[function.end_byte :]
     if name not in program.functions:
-        copy = _instance(program, routine, places, arguments, name)
+        copy = instance(program, routine, {at: arguments[at] for at in places}, name)
         after = after.rstrip("\n") + "\n\n"
         first, begin = after.count("\n") + 1, routine.outer.start_point[0] + 1
         for at in range(copy.count("\n") + 1):
@@ -132,19 +137,19 @@ def _with_copy(
     return PutIn(parse_cuda(after, done.source.path), done.plan, lines)
 
 
-def _instance(program: Program, routine: Routine, places: list[int], arguments: list[str], name: str) -> str:
-    """Return a function's text with the functions at these places of its template put in."""
+def instance(program: Program, routine: Routine, arguments: Mapping[int, str], name: str) -> str:
+    """Return a function's text with these arguments put in at their places of its template."""
     edits: dict[tuple[int, int], str] = {}
     names = [re.findall(r"\w+", _declared(program, parameter))[-1] for parameter in routine.template]
-    values = {names[at]: arguments[at] for at in places}
+    values = {names[at]: argument for at, argument in arguments.items()}
     for node in walk(routine.outer):
-        if node.type in ("identifier", "type_identifier") and (value := values.get(program.text(node))) is not None:
+        if node.type in _NAMES and (value := values.get(program.text(node))) is not None:
             edits[node.start_byte, node.end_byte] = value
         elif node.type == "identifier" and program.text(node) == routine.name and _is_name(routine, node):
             edits[node.start_byte, node.end_byte] = name
     parameters = routine.outer.child_by_field_name("parameters")
     assert parameters is not None
-    rest = [program.text(parameter) for at, parameter in enumerate(routine.template) if at not in places]
+    rest = [program.text(parameter) for at, parameter in enumerate(routine.template) if at not in arguments]
     begin = parameters.start_byte if rest else routine.outer.start_byte
     edits = {place: new for place, new in edits.items() if place[0] >= parameters.end_byte}
     edits[begin, parameters.end_byte] = f"<{', '.join(rest)}>" if rest else ""

@@ -12,7 +12,7 @@ from translator.metal_writer.expressions import call_arguments
 from translator.metal_writer.flow import called, calls_in
 from translator.metal_writer.groups import group_size
 from translator.metal_writer.lines import mark
-from translator.metal_writer.names import FUNCTIONS, KEYWORDS, renamed, template_name
+from translator.metal_writer.names import FUNCTIONS, KEYWORDS, local_names, renamed, template_name
 from translator.metal_writer.passes import IN_FUNCTIONS, Pass, Rendered, SharedParameter
 from translator.metal_writer.program import TYPES, Routine, Variable
 from translator.metal_writer.refused import Refused
@@ -28,7 +28,8 @@ def write_function(shared: Pass, routine: Routine) -> None:
         return
     name = renamed(routine.name, FUNCTIONS | KEYWORDS) if not routine.name.startswith("operator") else routine.name
     name += f"_{routine.copy_of}" if routine.copy_of else ""
-    names = {variable: renamed(variable.name, KEYWORDS) for variable in routine.all_variables()}
+    called = local_names((variable.name for variable in routine.all_variables()), KEYWORDS)
+    names = {variable: called[variable.name] for variable in routine.all_variables()}
     renderer = FunctionRenderer(shared, routine, names)
     before = len(shared.findings)
     try:
@@ -51,20 +52,27 @@ def _is_built_in(shared: Pass, routine: Routine) -> bool:
         p.type.name in ("float", "int") or vector_parts(p.type.name) for p in routine.parameters
     ):
         return False
-    sign = match[1][0]
-    body = re.sub(r"\s|make_\w+|return", "", shared.program.source.text_of(routine.body))
-    one, other = (p.name for p in routine.parameters) if len(routine.parameters) == 2 else ("", "")
     parts = next((parts for p in routine.parameters if (parts := vector_parts(p.type.name))), None)
-    count = parts[1] if parts else 0
-    for component in "xyzw"[:count]:
-        left = [f"{one}.{component}", one]
-        right = [f"{other}.{component}", other]
-        forms = [f"{a}{s}{b}" for a in left for b in right for s in (sign, f"{sign}=")]
-        if not any(form in body for form in forms):
-            shared.refuse(
-                routine.node, f"'{routine.name}' of vectors is not componentwise", "give it a name of its own"
-            )
+    if parts is not None and not _is_componentwise(shared, routine, match[1][0], parts[1]):
+        shared.refuse(routine.node, f"'{routine.name}' of vectors is not componentwise", "give it a name of its own")
     return True
+
+
+def _is_componentwise(shared: Pass, routine: Routine, sign: str, count: int) -> bool:
+    """Whether an operator does to each component what its sign says, and nothing else."""
+    body = re.sub(r"\s|\breturn\b", "", shared.program.source.text_of(routine.body))
+    names = [parameter.name for parameter in routine.parameters]
+    one, other = names if len(names) == 2 else ("", names[0])
+    parts, changes = [], []
+    for component in "xyzw"[:count]:
+        left, right = rf"{one}(?:\.{component})?" if one else "", rf"{other}(?:\.{component})?"
+        turned = f"|{right}{re.escape(sign)}{left}" if sign in "+*" and one else ""
+        parts.append(f"(?:{left}{re.escape(sign)}{right}{turned})")
+        changes.append(f"{one}\\.{component}{re.escape(sign)}={right};")
+    value = rf"(?:\w+)?[({{]{','.join(parts)}[)}}]"
+    forms = [f"{value};", f"{one}={value};(?:{one};)?", f"{''.join(changes)}(?:{one};)?"]
+    forms.append(f"{one}={one}{re.escape(sign)}{other};(?:{one};)?")
+    return any(re.fullmatch(rf"\{{{form}\}}", body) for form in forms)
 
 
 class FunctionRenderer(Renderer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from translator.metal_writer.cub_idioms import CUB_IDIOMS
+
 IDIOMS = {
     "compare_exchange": """\
 // Metal's compare-exchange may fail without a reason; CUDA's does not, and gives back what was there.
@@ -142,4 +144,5 @@ inline int dot_bytes(int a, int b, int c) {
     char4 x = as_type<char4>(a), y = as_type<char4>(b);
     return c + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }""",
+    **CUB_IDIOMS,
 }

@@ -18,7 +18,8 @@ from translator.metal_writer.accesses import (
     UPDATE,
     WRITE,
     Access,
-    conditions_around,
+    branches_around,
+    leaves_early,
     loops_around,
 )  # fmt: skip
 from translator.metal_writer.coverage import Copy, keep_unwritten
@@ -78,7 +79,11 @@ def split_array(
     loops = {write.node.id: {loop.id for loop in loops_around(write.node, body)} for write in writes}
     for read in reads:
         others = [write for write in writes if write.node.id != read.node.id]
-        before = [write for write in others if ends[write.node.id] <= read.node.start_byte]
+        before = [
+            write
+            for write in others
+            if ends[write.node.id] <= read.node.start_byte and not _exclusive(write.node, read.node, body)
+        ]
         around = {loop.id for loop in loops_around(read.node, body)}
         shared = any(around & loops[write.node.id] for write in others) if around else False
         if before and _own(read, before, body):
@@ -91,12 +96,27 @@ def split_array(
         split.halves = {routine for routine in readers if use.reading(routine)}
     for write in writes:
         copies = keep_unwritten(write, writes, dependence)
+        # With several elements, one that a thread copies may be another's that another thread writes.
+        if copies and (len(keys) > 1 or any(_earlier(copy, other, body) for copy in copies for other in writes)):
+            copies = None
         split.flagged |= copies is None or (partly and not _keep_the_rest(copies))
         for copy in copies or ():
             split.copies.setdefault(copy.statement.id, []).append(copy)
     if split.flagged:
         split.copies.clear()
     return split
+
+
+def _earlier(copy: Copy, other: Access, body: Node) -> bool:
+    """Whether a write may come before the statement that a copy is put before, which would undo it."""
+    statement = copy.statement
+    if statement.start_byte <= other.node.start_byte and other.node.end_byte <= statement.end_byte:
+        condition = statement.child_by_field_name("condition")
+        return condition is not None and other.node.end_byte <= condition.end_byte
+    around = {loop.id for loop in loops_around(statement, body)}
+    return other.node.end_byte <= statement.start_byte or any(
+        loop.id in around for loop in loops_around(other.node, body)
+    )
 
 
 def _keep_the_rest(copies: list[Copy]) -> bool:
@@ -114,13 +134,23 @@ def _assignment(node: Node) -> Node:
 
 def _own(read: Access, writes: list[Access], body: Node) -> bool:
     """Whether the same thread has surely written the element that is read: same text, same loops, same conditions."""
-    headers = _headers(read.node, body)
-    holding = {condition.id for _, condition in conditions_around(read.node, body)}
+    headers, around = _headers(read.node, body), {loop.id for loop in loops_around(read.node, body)}
+    holding = branches_around(read.node, body).items()
     return all(
         write.key == read.key and _headers(write.node, body) == headers
-        and {condition.id for _, condition in conditions_around(write.node, body)} <= holding
+        and branches_around(write.node, body).items() <= holding
+        and not any(loop.id not in around and leaves_early(loop) for loop in loops_around(write.node, body))
         for write in writes
     )  # fmt: skip
+
+
+def _exclusive(a: Node, b: Node, body: Node) -> bool:
+    """Whether two places are in the two branches of one if, so that a thread passes only one of them."""
+    there = branches_around(b, body)
+    return any(
+        {branch, there.get(condition)} == {"consequence", "alternative"}
+        for condition, branch in branches_around(a, body).items()
+    )
 
 
 def _headers(node: Node, body: Node) -> list[str]:

@@ -9,14 +9,16 @@ from tree_sitter import Node
 from translator.cuda_source import walk
 from translator.metal_writer import declarations
 from translator.metal_writer.expressions import Expressions
+from translator.metal_writer.flow import calls_in
 from translator.metal_writer.functions import FunctionRenderer, comment_before, parameter_text
-from translator.metal_writer.names import KEYWORDS, renamed
+from translator.metal_writer.names import KEYWORDS, local_names, renamed, template_name
 from translator.metal_writer.passes import Pass
 from translator.metal_writer.program import (
     TYPES,
     Item,
     Program,
     Routine,
+    Variable,
     alias_of,
     function_declarator,
     read_function,
@@ -24,6 +26,7 @@ from translator.metal_writer.program import (
 from translator.metal_writer.refused import Refused
 from translator.metal_writer.renderer import Renderer
 from translator.metal_writer.struct_members import members, methods
+from translator.metal_writer.types import SCALARS, vector_parts
 
 
 def file_scope(program: Program) -> Routine:
@@ -42,6 +45,8 @@ def write_item(shared: Pass, name: str) -> str:
         return _macro(renderer, program.macros[name])
     item = program.items[name]
     outer = item.outer or item.node
+    if name in program.repeated:
+        raise Refused(item.node, f"several namespaces have a '{name}'", "give them different names")
     comment = comment_before(renderer, outer)
     if item.kind in ("constant", "memory"):
         return comment + _constant(renderer, item)
@@ -132,28 +137,32 @@ class ItemRenderer(FunctionRenderer):
             first = next(iter(node.children_by_field_name("declarator")), None)
             return " ".join(words) + (" " + declarations.rest(self, node, first) if first is not None else ";")
         if node.type == "function_definition":
-            return self._method(node, item)
+            return self._method(node, node, item)
+        if node.type == "template_declaration" and node.named_children[-1].type == "function_definition":
+            template = self.leaf(node, f"template {self.text(node.named_children[0])} ")
+            return template + self._method(node.named_children[-1], node, item)
         if node.type == "alias_declaration":
             name, type_ = alias_of(node)
             if name is not None and type_ is not None:
                 self.routine.aliases[self.text(name)] = type_
-        if node.type in ("comment", "alias_declaration"):
+        if node.type in ("comment", "alias_declaration", "static_assert_declaration"):
             return self.render(node)
         if not node.is_named or node.type == "access_specifier":
             return self.leaf(node)
         raise Refused(node, f"'{self.text(node)[:40]}' in a struct is not known", "make it plain data")
 
-    def _method(self, node: Node, item: Item) -> str:
+    def _method(self, node: Node, outer: Node, item: Item) -> str:
         if any(child.type == "default_method_clause" for child in node.children):
             return self.leaf(node, re.sub(r"__\w+__\s*", "", self.text(node)))
         shared, program = self.shared, self.program
-        routine = read_function(program, node, node)
+        routine = read_function(program, node, outer)
         routine.aliases = self.routine.aliases | routine.aliases
         for parameter in routine.parameters:
             if parameter.type.reference:
                 parameter.origins.add(("thread", ""))
         shared.readers[routine] = Expressions(program, routine, {}, fields=members(program, item))
-        renderer = ItemRenderer(shared, routine, {v: renamed(v.name, KEYWORDS) for v in routine.all_variables()})
+        called = local_names((v.name for v in routine.all_variables()), KEYWORDS, self.fields)
+        renderer = ItemRenderer(shared, routine, {v: called[v.name] for v in routine.all_variables()})
         renderer.fields, renderer.methods, renderer.template = self.fields, self.methods, self.template
         return method_text(renderer, node)
 
@@ -163,21 +172,35 @@ def _default(renderer: Renderer, parameter: Node) -> str:
     return f" = {renderer.render(value)}" if value is not None else ""
 
 
+def _value(renderer: ItemRenderer, parameter: Variable, refers: bool) -> str:
+    """Return a parameter that a method only reads as a value: what it is given may lie in any memory."""
+    type_ = parameter.type
+    own = {template_name(renderer.text(each)) for each in (*renderer.routine.template, *renderer.template)}
+    plain = type_.name in SCALARS or vector_parts(type_.name) is not None or type_.name in own
+    if not (type_.reference and type_.const and plain) or type_.extents or refers:
+        return ""
+    kind = next(child for child in parameter.declaration.children if child.type in TYPES)
+    return f"const {declarations.type_name(renderer, kind)} {renderer.names[parameter]}"
+
+
 def method_text(renderer: ItemRenderer, node: Node) -> str:
     """Return a member function."""
     declarator, body, routine = function_declarator(node), node.child_by_field_name("body"), renderer.routine
     if declarator is None or body is None:
         raise Refused(node, "a member function that is not understood", "write it as a __device__ function")
     pointers: list[str] = []
+    given = node.child_by_field_name("declarator")
+    refers = given is not None and given.type == "reference_declarator"
     parameters = [
-        parameter_text(renderer, parameter, pointers) + _default(renderer, parameter.declaration)
+        (_value(renderer, parameter, refers) or parameter_text(renderer, parameter, pointers))
+        + _default(renderer, parameter.declaration)
         for parameter in routine.parameters
     ]
     if pointers:
         raise Refused(node, "a member function with pointers", "write it as a __device__ function")
     kind = next((child for child in node.children if child.type in TYPES), None)
     returned = declarations.type_name(renderer, kind) + " " if kind is not None else ""
-    if (given := node.child_by_field_name("declarator")) is not None and given.type == "reference_declarator":
+    if refers:
         before = "const " if any(renderer.text(child) == "const" for child in node.children) else ""
         returned = f"{before}thread {returned.rstrip()}& "
     elif given is not None and given.type == "pointer_declarator":
@@ -198,6 +221,8 @@ def method_text(renderer: ItemRenderer, node: Node) -> str:
     text = renderer.leaf(node, f"{static}{returned}{name}({', '.join(parameters)}){const}{initial} ") + renderer.render(
         body
     )
+    if any(renderer.text(call).startswith("__sync") for call in calls_in(body)):
+        raise Refused(node, "a member function with a barrier", "write it as a __device__ function")
     if renderer.attributes or renderer.threadgroup:
         raise Refused(node, "a member function that uses indices or shared memory", "write it as a __device__ function")
     return text

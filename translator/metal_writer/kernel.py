@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -12,6 +12,7 @@ from translator.launch_plan import LaunchStep
 from translator.metal_writer.binding import SHARED_BYTES, bind_parameters
 from translator.metal_writer.constants import integer
 from translator.metal_writer.coverage import Copy
+from translator.metal_writer.cub_calls import lanes_of_structs
 from translator.metal_writer.dependence import Dependence
 from translator.metal_writer.early_return import CHOOSE, GUARD, LEAVE, plan_guards
 from translator.metal_writer.expressions import Expressions
@@ -25,7 +26,7 @@ from translator.metal_writer.passes import DROPPED, Pass, SharedParameter
 from translator.metal_writer.program import TYPES, Routine, Variable
 from translator.metal_writer.refused import Refused
 from translator.metal_writer.renderer import Renderer
-from translator.metal_writer.types import SCALARS, bytes_of, canonical
+from translator.metal_writer.types import SCALARS, bytes_of, canonical, spelled
 
 THREADGROUP_BYTES = 32768
 _FLIPPED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
@@ -131,13 +132,13 @@ def _body(renderer: KernelRenderer, kernel: Routine) -> str:
     except Refused as refused:
         renderer.shared.refuse(refused.node, refused.reason, refused.advice)
         actions = {}
-    _plan_copies(renderer)
     flag = renamed("active", renderer.taken)
     returns = [node for node, action in actions.items() if action == LEAVE]
     for node, action in actions.items():
         renderer.replacements[node] = _replacement(
             renderer, action, flag, len(returns) > 1, node == (returns or [0])[0]
         )
+    _plan_copies(renderer, {node: flag for node in actions if node != (returns or [0])[0]})
     body = kernel.body
     text = renderer.joined(body, begin=body.children[0].end_byte, end=body.children[-1].start_byte)
     text += renderer.gap(body.children[-2].end_byte, body.children[-1].start_byte)
@@ -154,13 +155,20 @@ def _replacement(renderer: KernelRenderer, action: str, flag: str, several: bool
         condition = node.child_by_field_name("condition")
         then = node.child_by_field_name("consequence")
         assert condition is not None and then is not None
+        work = [child for child in then.named_children if child.type not in ("return_statement", "comment")]
+        inner = ""
+        if then.type == "compound_statement" and work:
+            inner = renderer.joined(then, begin=then.children[0].end_byte, end=then.named_children[-1].start_byte)
+        if inner and not first:  # threads that have left before must not take part
+            leaves = _operand(renderer.render(condition.named_children[-1]))
+            gap = renderer.gap(work[-1].end_byte, then.named_children[-1].start_byte)
+            end = renderer.gap(then.named_children[-1].end_byte, then.children[-1].start_byte)
+            return renderer.leaf(node, f"if ({flag} && ") + f"{leaves}) {{{inner}{gap}{flag} = false;{end}}}"
         stays = _negated(renderer, condition.named_children[-1])
         before = f"{'' if several else 'const '}bool {flag} = " if first else f"{flag} = {flag} && "
         stays = f"({stays})" if not first and "||" in unmark(stays) else stays
         text = renderer.leaf(node, before) + stays + ";"
-        work = [child for child in then.named_children if child.type not in ("return_statement", "comment")]
-        if then.type == "compound_statement" and work:
-            inner = renderer.joined(then, begin=then.children[0].end_byte, end=then.named_children[-1].start_byte)
+        if inner:
             text += f" if (!{flag}) {{{inner}}}"
         return text
 
@@ -169,8 +177,7 @@ def _replacement(renderer: KernelRenderer, action: str, flag: str, several: bool
             condition, then = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
             assert condition is not None and then is not None
             value = condition.named_children[-1]
-            inner = renderer.render(value)
-            inner = f"({inner})" if "||" in unmark(inner) or "?" in unmark(inner) else inner
+            inner = _operand(renderer.render(value))
             between = renderer.gap(condition.end_byte, then.start_byte)
             return renderer.leaf(node, f"if ({flag} && ") + inner + ")" + between + renderer.render(then)
         text = renderer.render(node)
@@ -194,10 +201,16 @@ def _replacement(renderer: KernelRenderer, action: str, flag: str, several: bool
                 value, "a value is read after threads have returned, before a barrier", "put it under a condition"
             )
         text = renderer.render(value)
-        nothing = "0.0f" if kind.name == "float" else "0" if kind.name in SCALARS else f"{kind.name}(0)"
+        nothing = "0.0f" if kind.name == "float" else "0" if kind.name in SCALARS else f"{spelled(kind.name)}(0)"
         return f"{flag} ? {f'({text})' if value.type == 'conditional_expression' else text} : {nothing}"
 
     return {LEAVE: leave, GUARD: guard, CHOOSE: choose}[action]
+
+
+def _operand(condition: str) -> str:
+    """Return a condition as it stands beside ``&&``."""
+    plain = unmark(condition)
+    return f"({condition})" if "||" in plain or "?" in plain else condition
 
 
 def _negated(renderer: Renderer, node: Node) -> str:
@@ -217,23 +230,31 @@ def _negated(renderer: Renderer, node: Node) -> str:
     return f"!({renderer.render(node)})"
 
 
-def _plan_copies(renderer: KernelRenderer) -> None:
-    """Have elements that a condition on data may leave unwritten copied before it."""
+def _plan_copies(renderer: KernelRenderer, flags: Mapping[int, str]) -> None:
+    """Have elements that a condition on data may leave unwritten copied before it.
+
+    ``flags`` has what tells, at a statement, whether its thread should have returned before.
+    """
+    found: dict[int, list[Copy]] = {}
     for split in renderer.shared.splits.values():
         for statement, copies in split.copies.items():
-            renderer.replacements[statement] = _copier(renderer, copies)
+            found.setdefault(statement, []).extend(copies)
+    for statement, copies in found.items():
+        write = renderer.replacements.get(statement, renderer.render)
+        renderer.replacements[statement] = _copier(renderer, copies, flags.get(statement), write)
 
 
-def _copier(renderer: KernelRenderer, copies: list[Copy]) -> Callable[[Node], str]:
-    seen = {copy.write.key: copy for copy in copies}
+def _copier(renderer: KernelRenderer, copies: list[Copy], flag: str | None, write: Write) -> Write:
+    seen = {(copy.write.array, copy.write.key): copy for copy in copies}
 
     def copied(node: Node) -> str:
         lines = []
         for copy in seen.values():
-            guard = " && ".join(renderer.render(bound) for bound in copy.bounds)
+            bounds = [renderer.render(bound) for bound in copy.bounds]
+            guard = " && ".join([flag, *bounds] if flag else bounds)
             line = f"{renderer.written(copy.write.node)} = {renderer.render(copy.write.node)};"
             lines.append(f"if ({guard}) {line}" if guard else line)
-        return renderer.new_line(node).join([*lines, renderer.render(node)])
+        return renderer.new_line(node).join([*lines, write(node)])
 
     return copied
 
@@ -279,6 +300,7 @@ def _header(shared: Pass) -> str:
     parts = [text for name, text in IDIOMS.items() if name in shared.idioms]
     parts += [tile_reduction(name) for name in sorted(shared.idioms) if name.startswith("tile_")]
     parts += [masked_reduction(name) for name in sorted(shared.idioms) if name.startswith("masked_")]
+    parts += [scan.text for scan in sorted(shared.scans)]
     short: list[str] = []
     for name in sorted(items, key=place):
         text = items[name]
@@ -291,6 +313,7 @@ def _header(shared: Pass) -> str:
         elif text not in short:
             short.append(text)
     parts += ["\n".join(short)] if short else []
+    parts += lanes_of_structs(shared)
     parts += [rendered.text for rendered in shared.functions.values()]
     return "\n\n".join(parts)
 

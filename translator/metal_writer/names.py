@@ -36,6 +36,20 @@ def renamed(name: str, taken: Container[str]) -> str:
     return name
 
 
+def local_names(names: Iterable[str], taken: Container[str], beside: Iterable[str] = ()) -> dict[str, str]:
+    """Return what each of a function's names is called; a new one is none that it, or ``beside``, has."""
+    own = list(dict.fromkeys(names))
+    found: dict[str, str] = {}
+    others = {*own, *beside}
+    for name in own:
+        new = renamed(name, taken)
+        while new != name and (new in taken or new in others):
+            new += "_"
+        others.add(new)
+        found[name] = new
+    return found
+
+
 def template_name(parameter: str) -> str:
     """Return the name of a template parameter by its text."""
     words: list[str] = re.findall(r"\w+", parameter.partition("=")[0])

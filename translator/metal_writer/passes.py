@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from translator.cuda_source import span_of
 from translator.launch_plan import ScalarPlan
+from translator.metal_writer.cub_idioms import ScanFunction
 from translator.metal_writer.expressions import Expressions
 from translator.metal_writer.in_place import Split
 from translator.metal_writer.macros import carried_macros, definitions
@@ -99,6 +100,7 @@ class Pass:
     barrier: str = "mem_flags::mem_threadgroup"
     used: dict[str, None] = field(default_factory=dict)
     idioms: set[str] = field(default_factory=set)
+    scans: set[ScanFunction] = field(default_factory=set)
     functions: dict[Routine, Rendered] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

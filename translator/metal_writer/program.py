@@ -92,7 +92,7 @@ class Program:
 
     ``functions`` are definitions, each with what stands around it; `routines_of` reads them. ``copies`` are the
     functions that calls (by node id) go to instead of the one that they name. ``prototypes`` are the templates of
-    functions that are declared before they are specialised.
+    functions that are declared before they are specialised, ``repeated`` the structs that several namespaces have.
     """
 
     source: CudaSource
@@ -102,6 +102,7 @@ class Program:
     enumerators: dict[str, Item] = field(default_factory=dict)
     prototypes: dict[str, Node] = field(default_factory=dict)
     namespaces: set[str] = field(default_factory=set)
+    repeated: set[str] = field(default_factory=set)
     unread: list[Refused] = field(default_factory=list)
     copies: dict[int, Routine] = field(default_factory=dict)
     _routines: dict[str, list[Routine]] = field(default_factory=dict)
@@ -205,6 +206,9 @@ def _read_type(program: Program, node: Node, outer: Node) -> None:
             item = Item("struct", text, node, outer=outer)
             program.items[base] = replace(program.items[base], special=(*program.items[base].special, item))
     elif text and (node.child_by_field_name("body") is not None or outer.type == "template_declaration"):
+        before = program.items.get(text)
+        if before is not None and before.node.child_by_field_name("body") and node.child_by_field_name("body"):
+            program.repeated.add(text)
         program.items[text] = Item("struct", text, node, outer=outer)
 
 

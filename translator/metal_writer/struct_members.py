@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tree_sitter import Node
@@ -11,6 +11,8 @@ from tree_sitter import Node
 from translator.metal_writer.names import template_name
 from translator.metal_writer.program import TYPES, Item, Program, alias_of, function_declarator, read_type
 from translator.metal_writer.types import CType, canonical
+
+_MOST_ALIASES = 4
 
 
 def struct_of(program: Program, name: str) -> Item | None:
@@ -29,15 +31,52 @@ def member_type(program: Program, item: Item, owner: str, name: str) -> CType | 
     return None
 
 
-def method_type(program: Program, item: Item, owner: str, name: str) -> CType | None:
-    """Return what a method gives, or an operator such as ``operator[]``; None when there is none, or several differ."""
+def method_type(
+    program: Program, item: Item, owner: str, name: str, arguments: Sequence[CType] | None = None
+) -> CType | None:
+    """Return what a method gives, or an operator such as ``operator[]``; None when there is none, or several differ.
+
+    ``arguments`` are the types of what it is given: from them C++ deduces the arguments of a method's own template.
+    """
     found = set()
     for part in (item, *item.special):
-        for node in _body(part.node):
-            if node.type == "function_definition" and method_name(program, node) == name and _returns(node):
-                given = read_type(program, node, None)
+        for node, outer in _functions(part.node):
+            if method_name(program, node) != name or not _returns(node):
+                continue
+            parameters = parameters_of(node)
+            if arguments is not None and not _takes(parameters, len(arguments)):
+                continue
+            given = read_type(program, node, None)
+            own = template_names(program, replace(item, outer=outer)) if outer is not node else []
+            if given.name not in own:
                 found.add(_put_in(program, item, owner, CType(given.name)))
+                continue
+            same = (argument.name for parameter, argument in zip(parameters, arguments or (), strict=False)
+                    if read_type(program, parameter, None).name == given.name)  # fmt: skip
+            found.add(CType(next(same, "")))
     return found.pop() if len(found) == 1 else None
+
+
+def parameters_of(node: Node) -> list[Node]:
+    """Return the parameters of a member function."""
+    declarator = function_declarator(node)
+    listed = declarator.child_by_field_name("parameters") if declarator is not None else None
+    return [each for each in listed.named_children if each.type.endswith("parameter_declaration")] if listed else []
+
+
+def fitting_methods(program: Program, item: Item, name: str, count: int) -> list[Node]:
+    """Return the member functions of a name that take so many arguments."""
+    return [
+        node
+        for part in (item, *item.special)
+        for node, _ in _functions(part.node)
+        if method_name(program, node) == name and _takes(parameters_of(node), count)
+    ]
+
+
+def _takes(parameters: Sequence[Node], count: int) -> bool:
+    needed = [each for each in parameters if each.type != "optional_parameter_declaration"]
+    return len(needed) <= count <= len(parameters)
 
 
 def method_name(program: Program, node: Node) -> str:
@@ -67,19 +106,33 @@ def nested_type(program: Program, name: str) -> str | None:
     plain = owner.replace(" ", "")
     fitting = [part for part in item.special if part.name.replace(" ", "") == plain]
     for part in fitting or [item]:
-        for node in _body(part.node):
-            if node.type in ("alias_declaration", "type_definition"):
-                named, type_ = alias_of(node)
-                if named is not None and type_ is not None and program.text(named) == alias:
-                    given = dict(zip(template_names(program, part), _arguments(owner), strict=False))
-                    text = program.text(type_)
-                    return canonical(given.get(text, text))
+        own = (alias_of(node) for node in _body(part.node) if node.type in ("alias_declaration", "type_definition"))
+        aliases = {program.text(named): program.text(type_) for named, type_ in own if named and type_}
+        if alias in aliases:
+            text = aliases[alias]
+            for _ in range(_MOST_ALIASES):
+                text = _with_words(text, aliases)
+            given = dict(zip(template_names(program, part), _arguments(owner), strict=False))
+            return canonical(_with_words(text, given))
     return None
+
+
+def _with_words(text: str, given: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda word: given.get(word[0], word[0]), text)
 
 
 def methods(program: Program, item: Item) -> frozenset[str]:
     """Return the names of a struct's member functions."""
-    return frozenset(method_name(program, node) for node in _body(item.node) if node.type == "function_definition")
+    return frozenset(method_name(program, node) for node, _ in _functions(item.node))
+
+
+def is_functor(program: Program, text: str) -> bool:
+    """Whether a type is a struct that is there for its functions: it can be called, or holds nothing."""
+    item = struct_of(program, text)
+    if item is None:
+        return False
+    names = methods(program, item) - {item.name}
+    return "operator()" in names or (bool(names) and not members(program, item))
 
 
 def template_names(program: Program, item: Item) -> list[str]:
@@ -111,6 +164,14 @@ def _arguments(name: str) -> list[str]:
 def _body(node: Node) -> Iterator[Node]:
     body = node.child_by_field_name("body")
     yield from body.named_children if body is not None else ()
+
+
+def _functions(node: Node) -> Iterator[tuple[Node, Node]]:
+    """Yield member functions, each with the template that it is, if any."""
+    for child in _body(node):
+        inner = child.named_children[-1] if child.type == "template_declaration" and child.named_children else child
+        if inner.type == "function_definition":
+            yield inner, child
 
 
 def _returns(node: Node) -> bool:

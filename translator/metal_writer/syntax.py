@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from translator.cuda_source import walk
 from translator.metal_writer import calls, declarations, elements
+from translator.metal_writer.cub_source import refuse_rest
 from translator.metal_writer.emits import emits
 from translator.metal_writer.expressions import INDICES
 from translator.metal_writer.lines import unmark
@@ -18,7 +19,7 @@ from translator.metal_writer.names import KEYWORDS, renamed
 from translator.metal_writer.passes import ATTRIBUTE_OF, DROPPED
 from translator.metal_writer.program import alias_of
 from translator.metal_writer.refused import Refused
-from translator.metal_writer.types import SCALARS, canonical, vector_parts
+from translator.metal_writer.types import SCALARS, canonical, spelled, vector_parts
 
 if TYPE_CHECKING:
     from translator.metal_writer.renderer import Renderer
@@ -121,6 +122,12 @@ def named(renderer: Renderer, node: Node, name: str) -> str:
         renderer.shared.used[program.enumerators[name].name] = None
         return name
     if name in renderer.reader.globals:
+        if name not in renderer.shared.arrays:
+            raise Refused(node, f"'{name}' is a variable of the device that the host fills, and no array",
+                          "pass its value to the kernel as an argument")  # fmt: skip
+        if not renderer.routine.kernel:
+            said = f"'{renderer.routine.name}' reads '{name}', a variable of the device that the host fills"
+            raise Refused(node, said, "have the kernel pass it a pointer")
         return renderer.global_array(name)
     if name in program.items:
         item = program.items[name]
@@ -272,15 +279,15 @@ def _asm(renderer: Renderer, node: Node) -> str:
 
 
 def _qualified(renderer: Renderer, node: Node) -> str:
+    refuse_rest(renderer.program, node)
     name = node.child_by_field_name("name")
     scope = node.child_by_field_name("scope")
     item = renderer.program.items.get(renderer.text(scope)) if scope is not None else None
-    if name is not None and scope is not None and name.type == "identifier":
-        if item is not None and item.kind == "enum":
-            renderer.shared.used[item.name] = None
-            return renderer.joined(node)
-        if renderer.reader.type_of(node).name:
-            return f"{renderer.leaf(scope, declarations.type_name(renderer, scope))}::{renderer.text(name)}"
+    if name is not None and scope is not None and item is not None and item.kind == "enum":
+        renderer.shared.used[item.name] = None
+        return renderer.leaf(node, f"{item.name}::{renderer.text(name)}")
+    if name is not None and scope is not None and name.type == "identifier" and renderer.reader.type_of(node).name:
+        return f"{renderer.leaf(scope, declarations.type_name(renderer, scope))}::{renderer.text(name)}"
     raise Refused(node, f"'{renderer.text(node)}' is not known", "use what is defined in this file")
 
 
@@ -289,6 +296,11 @@ def _conditional(renderer: Renderer, node: Node) -> str:
     branch = renderer.reader.known_branch(node)
     if branch is not None and renderer.reader.type_of(node).points:
         return renderer.render(branch)
+    kind = renderer.reader.type_of(node)
+    if not kind.points and spelled(kind.name).startswith("packed_"):  # a sum of packed vectors is a plain one
+        for side in ("consequence", "alternative"):
+            if (value := node.child_by_field_name(side)) is not None:
+                renderer.replacements[value.id] = lambda each: f"{spelled(kind.name)}({renderer.render(each)})"
     return renderer.joined(node)
 
 

@@ -23,6 +23,7 @@ BYTES = {
     "bool": 1, "char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "long": 8, "ulong": 8,
     "half": 2, "bfloat": 2, "float": 4,
 }  # fmt: skip
+_PACKED = re.compile(r"(?:float|u?(?:char|short|int))3\Z")
 _VECTOR = re.compile(rf"({'|'.join(SCALARS)})([234])\Z")
 DTYPES = {
     "float": "float32", "half": "float16", "bfloat": "bfloat16", "char": "int8", "short": "int16", "int": "int32",
@@ -64,8 +65,13 @@ def canonical(text: str) -> str:
 
 
 def spelled(text: str) -> str:
-    """Return a type's name for the Metal text: as written where Metal reads it so."""
+    """Return a type's name for the Metal text: as written where Metal reads it so.
+
+    Vectors of three become packed ones, which take no more memory than in CUDA.
+    """
     words = text.split()
+    if _PACKED.match(text):
+        return f"packed_{text}"
     if words.count("long") > 1 or (set(words) <= _WORDS and "signed" in words):
         return canonical(text)
     return _RESPELLED.get(text, text)
@@ -80,7 +86,7 @@ def vector_parts(name: str) -> tuple[str, int] | None:
 def bytes_of(name: str) -> int | None:
     """Return the size of a built-in type, None for others."""
     if parts := vector_parts(name):
-        return BYTES[parts[0]] * (4 if parts[1] == 3 else parts[1])
+        return BYTES[parts[0]] * parts[1]
     return BYTES.get(name)
 
 

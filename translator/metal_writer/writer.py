@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from translator.cuda_source import CudaSource, span_of
@@ -14,6 +13,7 @@ from translator.launch_plan import (
     LaunchStep,
     Role,
     ScalarArgument,
+    SizeArgument,
     StructArgument,
     plain_arguments,
 )
@@ -24,6 +24,7 @@ from translator.metal_writer.conditions import active_source
 from translator.metal_writer.constants import integer
 from translator.metal_writer.constructions import with_constructions
 from translator.metal_writer.copies import copy_functions
+from translator.metal_writer.cub_source import with_cub
 from translator.metal_writer.dependence import Dependence
 from translator.metal_writer.divergence import check_barriers
 from translator.metal_writer.expressions import Expressions, plain_name
@@ -37,13 +38,16 @@ from translator.metal_writer.flow import (
     reachable,
     spin_lock,
 )
-from translator.metal_writer.function_arguments import put_in_functions
+from translator.metal_writer.function_arguments import PutIn, put_in_functions
+from translator.metal_writer.functors import put_in_functors
 from translator.metal_writer.in_place import split_array
 from translator.metal_writer.kernel import write_kernel
 from translator.metal_writer.macros import expand_macros
 from translator.metal_writer.names import renamed, reserved_words
+from translator.metal_writer.namespaces import without_namespaces, without_qualifiers
 from translator.metal_writer.passes import ArrayUse, Finding, Pass
 from translator.metal_writer.program import Program, Routine, read_program
+from translator.metal_writer.reference_casts import without_reference_casts
 from translator.metal_writer.refused import Refused
 from translator.metal_writer.struct_parameters import open_structs
 from translator.translation import NamedArray, Refusal, TranslatedPass, Translation
@@ -93,10 +97,12 @@ class _Work:
 
 def write_metal(source: CudaSource, plan: LaunchPlan) -> Translation:
     """Translate the launches of ``plan``; what can't be translated is among the refusals, never an exception."""
-    given = put_in_functions(with_constructions(expand_macros(active_source(source))), plan)
+    plan, source = without_qualifiers(source, plan), without_namespaces(expand_macros(active_source(source)))
+    source = with_cub(without_reference_casts(with_constructions(source)))
+    given, unfit = put_in_functors(put_in_functions(source, plan))
     opened = open_structs(given.source, given.plan)
     source, plan, work = opened.source, opened.plan, _Work()
-    for kernel, refused in opened.refused:
+    for kernel, refused in (*unfit, *opened.refused):
         work.refuse(kernel, Finding(refused.reason, refused.advice, span_of(refused.node)))
     steps = [step for step in plan.steps if not any(isinstance(a, StructArgument) for a in step.arguments)]
     launches = [launch for step in steps if (launch := _read(source, plan, step, work)) is not None]
@@ -106,11 +112,12 @@ def write_metal(source: CudaSource, plan: LaunchPlan) -> Translation:
         versions[fill.array].current, versions[fill.array].initial = "", fill.value
     for number, launch in enumerate(launches):
         _write(launch, plan, versions, work, number)
-    return _with_own_lines(_translation(plan, versions, work), given.lines)
+    return _with_own_lines(_translation(plan, versions, work), given)
 
 
-def _with_own_lines(translation: Translation, lines: Mapping[int, int]) -> Translation:
-    """Return a translation whose lines from copies of functions are those of the functions."""
+def _with_own_lines(translation: Translation, given: PutIn) -> Translation:
+    """Return a translation whose lines from copies of functions are those of the functions, and kernels likewise."""
+    lines, kernels = given.lines, given.kernels
     if not lines:
         return translation
 
@@ -118,11 +125,20 @@ def _with_own_lines(translation: Translation, lines: Mapping[int, int]) -> Trans
         return tuple(lines.get(number, number) for number in numbers)
 
     passes = [
-        replace(each, header_lines=own(each.header_lines), source_lines=own(each.source_lines))
+        replace(
+            each,
+            kernel=kernels.get(each.kernel, each.kernel),
+            header_lines=own(each.header_lines),
+            source_lines=own(each.source_lines),
+        )
         for each in translation.passes
     ]
     refusals = [
-        replace(each, span=each.span._replace(line=lines.get(each.span.line, each.span.line)))
+        replace(
+            each,
+            kernel=kernels.get(each.kernel, each.kernel),
+            span=each.span._replace(line=lines.get(each.span.line, each.span.line)),
+        )
         for each in translation.refusals
     ]
     return replace(translation, passes=tuple(passes), refusals=tuple(refusals))
@@ -182,6 +198,9 @@ def _followed(program: Program, plan: LaunchPlan, step: LaunchStep, kernel: Rout
     begin = {parameter: {("array", argument.array)}
              for parameter, argument in zip(kernel.parameters, step.arguments, strict=False)
              if isinstance(argument, ArrayArgument) and argument.array in arrays}  # fmt: skip
+    for parameter, argument in zip(kernel.parameters, step.arguments, strict=False):
+        if isinstance(argument, SizeArgument) and parameter.type.pointers:  # a null pointer
+            begin[parameter] = {("device", "")}
     for _ in range(MOST_COPIES):
         for routine in readers:
             for variable in routine.all_variables():

@@ -373,3 +373,17 @@ def selective_scan_chunked(arrays: Arrays, axes: Axes) -> dict[str, Array]:
         state = np.exp(step * decay) * state + step * u[:, :, t, None] * b[..., t]
         y[:, :, t] = (state * c[..., t]).sum(axis=2)
     return flat(out=(y + floats(arrays["D"], dim, 1) * u) * z * sigmoid(z))
+
+
+@reference
+def matmul_epilogue(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    product = floats(arrays["x"], axes["m"], axes["k"]) @ floats(arrays["w"], axes["k"], axes["n"])
+    biased = product + floats(arrays["bias"])
+    hidden = biased * sigmoid(biased)
+    return flat(hidden=hidden, out=product.clip(0.0) + hidden)
+
+
+@reference
+def torch_strided_norm(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["input"], axes["num_tokens"], axes["hidden_size"])
+    return flat(out=rms_normalised(x, axes["epsilon"]) * floats(arrays["weight"]))

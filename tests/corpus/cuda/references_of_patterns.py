@@ -232,3 +232,16 @@ def nms_bitmask(arrays: Arrays, axes: Axes) -> dict[str, Array]:
     later = np.triu(common / (area[:, None] + area[None, :] - common) > axes["iou"], 1)
     words = np.pad(later, ((0, 0), (0, -n % 64))).reshape(n, -1, 64).astype(np.uint64)
     return flat(mask=(words << np.arange(64, dtype=np.uint64)).sum(axis=2, dtype=np.uint64))
+
+
+@reference
+def reduce_functors(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    x = floats(arrays["x"], axes["rows"], axes["cols"])
+    return flat(sums=x.sum(axis=1), maxima=x.max(axis=1), lse=np.log(np.exp(x).sum(axis=1)))
+
+
+@reference
+def map_functors(arrays: Arrays, axes: Axes) -> dict[str, Array]:
+    hidden = axes["scale"] * floats(arrays["x"]) + axes["shift"]
+    hidden = np.where(hidden > 0, hidden, axes["slope"] * hidden)
+    return flat(hidden=hidden, y=0.5 * hidden**2 + 1)

@@ -15,7 +15,7 @@ from search.devices.simulator.cuda_device import CudaSimulator
 from search.kernels.cuda_program import CudaProgram, bind_launches
 from search.kernels.dtypes import Array
 from search.kernels.expressions import evaluate
-from tests.corpus.cuda import references_of_models, references_of_patterns
+from tests.corpus.cuda import references_of_cub, references_of_models, references_of_patterns
 from tests.corpus.cuda.reference import REFERENCES
 from translator.cuda_source import parse_cuda
 from translator.device_text import device_text
@@ -23,7 +23,7 @@ from translator.launch_plan import LaunchPlan
 from translator.launches import answered_plan
 
 # Importing a module enters what it holds into the table.
-FILES_OF_REFERENCES = (references_of_models, references_of_patterns)
+FILES_OF_REFERENCES = (references_of_cub, references_of_models, references_of_patterns)
 
 HERE = Path(__file__).parent
 CASES: dict[str, dict[str, Any]] = {
