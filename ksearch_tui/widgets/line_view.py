@@ -91,6 +91,16 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self._linked = lines
             self.refresh()
 
+    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
+        """Tell the bar where the view stands: Textual does so only while the bar is shown."""
+        if shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
+    def watch_show_horizontal_scrollbar(self, shown: bool) -> None:
+        """Tell the bar where the view stands, as above."""
+        if shown:
+            self.horizontal_scrollbar.position = self.scroll_x
+
     def _fit(self) -> None:
         """Set the size to scroll over: none where all fits, since each change of it lays the screen out anew."""
         view = self.scrollable_content_region

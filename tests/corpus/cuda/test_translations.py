@@ -20,7 +20,7 @@ from translator.metal_writer import write_metal
 PROFILE = load_profile("apple-m3-max")
 TRANSLATED = [name for name, case in CASES.items() if case["translates"]]
 REFUSED = [name for name, case in CASES.items() if not case["translates"]]
-BY_TURNS = TRANSLATED[::4]
+BY_TURNS = TRANSLATED[::8]
 """What meets shapes that hypothesis draws in every run; the others do so in the slow tests."""
 
 

@@ -71,6 +71,7 @@ def test_a_block_is_scanned(run: Runner, call: str, want: np.ndarray) -> None:
     np.testing.assert_allclose(run(made, {"x": X})["out"], want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call", ["InclusiveSum(v, y, all)", "ExclusiveSum(v, y, all)", "InclusiveScan(v, y, cub::Sum(), all)",
              "ExclusiveScan(v, y, 100.f, cub::Sum(), all)", "ExclusiveScan(v, y, cub::Sum(), all)"]
@@ -244,6 +245,7 @@ def first_lanes(parts: np.ndarray, values: np.ndarray) -> np.ndarray:
     return found.ravel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "call", "want"),
     [
@@ -264,6 +266,7 @@ using Warp = cub::WarpReduce<float, {width}>; __shared__ typename Warp::TempStor
     np.testing.assert_allclose(run(made, {"x": X[:192]})["out"], want, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "call", "want"),
     [
