@@ -107,7 +107,11 @@ def to_grow(tree: Tree, exhausted: Set[str], grown_at: int) -> str:
     ``exhausted`` are the options where nothing came the last time; ``grown_at`` is how many evaluations there were when
     options were last asked for.
     """
-    able = [option for option in tree.passed() if option.id not in exhausted and not tree.open_under(option.id)]
+    able = [
+        option
+        for option in tree.passed()
+        if not option.running and option.id not in exhausted and not tree.open_under(option.id)
+    ]
     if not able:
         return ""
     best = tree.best()

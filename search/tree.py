@@ -139,11 +139,14 @@ class Tree:
         return False
 
     def passed(self) -> list[Option]:
-        """Return the options that passed and stand under no pruned one, in the order in which they were added."""
+        """Return the options that passed and stand under no pruned one, in the order in which they were added.
+
+        One that passed and is being improved is among them.
+        """
         found, waiting = [], [self.root] if self.root else []
         while waiting:
             node = self.options[waiting.pop()]
-            if node.status == PASSED:
+            if node.passing is not None and not node.pruned:
                 found.append(node)
                 waiting.extend(node.children)
         return sorted(found, key=lambda option: option.added)

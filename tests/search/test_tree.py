@@ -98,6 +98,13 @@ class TestPruning:
         rooted.decide("a", "prune")
         assert frontier(rooted) == ["b"]
 
+    def test_what_stands_under_an_option_that_is_improved_stays_on_the_frontier(self, rooted: Any) -> None:
+        rooted.passes("a", 0.5)
+        rooted.option("a1", "a")
+        rooted.happens("started", option="a", attempt=2, improves=True)
+        assert rooted.tree["a"].status == "running"
+        assert frontier(rooted) == ["b", "a1"]
+
     def test_an_option_under_a_pruned_one_can_not_be_approved_or_edited_or_redirected(self, rooted: Any) -> None:
         rooted.passes("a", 0.5)
         rooted.option("a1", "a")
