@@ -26,7 +26,13 @@ SHARE = {"float32": 1e-4, "float16": 4e-3, "bfloat16": 3.2e-2, "float64": 1e-12}
 functions are other approximations, and its atomics come in another order."""
 
 _HEADERS = ("cassert", "cfloat", "climits", "cmath", "cstdint", "cstdio", "cstdlib", "cuda_fp16.h", "cuda_bf16.h",
-            "cooperative_groups.h", "cooperative_groups/reduce.h")  # fmt: skip
+            "cooperative_groups.h", "cooperative_groups/reduce.h", "cub/cub.cuh", "cuda/functional")  # fmt: skip
+
+_NAMES_OF_OLD = """
+#if CUB_VERSION >= 300000  // CUDA 13 has them by other names only
+namespace cub { using Sum = cuda::std::plus<>; using Max = cuda::maximum<>; using Min = cuda::minimum<>; }
+#endif
+"""
 
 _HARNESS = """
 struct AnyPointer {{
@@ -69,7 +75,7 @@ def pack(folder: Path) -> None:
     """Run what the simulator can run; write for each trial a CUDA program, its inputs and the simulator's results."""
     from search.devices.simulator.cuda_device import CudaSimulator
     from search.evaluation.proof import draw_inputs
-    from search.evaluation.trial_sizes import trial_sizes
+    from search.evaluation.trial_sizes import NoSizes, trial_sizes
     from translator.cuda_source import parse_cuda
     from translator.device_text import device_text
     from translator.launches import read_launches
@@ -81,7 +87,12 @@ def pack(folder: Path) -> None:
         if plan.questions:
             print(f"{path.stem}: left out, {plan.questions[0].message}")
             continue
-        for number, axes in enumerate(trial_sizes(plan, SIZES)):
+        try:
+            chosen = trial_sizes(plan, SIZES)
+        except NoSizes as error:
+            print(f"{path.stem}: left out, {error}")
+            continue
+        for number, axes in enumerate(chosen):
             program, inputs, _ = draw_inputs(plan, device_text(source), axes, seed=number)
             try:
                 result = simulator.check(program, inputs, time_limit=60.0)
@@ -146,7 +157,8 @@ def _write_trial(folder: Path, text: str, plan: Any, program: Any, inputs: Any, 
             body.append(f'    save("{name}.got", {name}_.at, {bytes_});')
     harness = _HARNESS.format(body="\n".join(body))
     (folder / "trial.cu").write_text(
-        "".join(f"#include <{header}>\n" for header in _HEADERS) + f"{code}\n{harness}", encoding="utf-8"
+        "".join(f"#include <{header}>\n" for header in _HEADERS) + _NAMES_OF_OLD + f"{code}\n{harness}",
+        encoding="utf-8",
     )
     (folder / "arrays.json").write_text(json.dumps(arrays))
 
@@ -157,7 +169,8 @@ def _argument(value: Any, sizes: dict[str, int]) -> str:
     if isinstance(value, ArrayValue):
         return f"AnyPointer{{{value.array}_.at + {value.offset * sizes[value.array]}}}"
     if isinstance(value, StructValue):
-        return f"{{{', '.join(_argument(member, sizes) for member in value.members)}}}"
+        members = ", ".join(_argument(member, sizes) for member in value.members)
+        return f"{value.type}({members})" if value.type else f"{{{members}}}"
     return str(value.value) if isinstance(value, IntegerValue) else f"{value.value!r}f"
 
 
