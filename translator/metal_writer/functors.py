@@ -22,6 +22,7 @@ from translator.metal_writer.names import template_name
 from translator.metal_writer.program import Program, Routine, Variable, read_program
 from translator.metal_writer.refused import Refused
 from translator.metal_writer.struct_members import is_functor
+from translator.metal_writer.struct_parameters import with_comma
 from translator.struct_types import Struct, joined, read_structs
 
 _MOST_COPIES = 64
@@ -195,7 +196,7 @@ def _make_anew(
         listed.append(f"{member.type} {name}")
     declaration = parameter.declaration
     begin, end = declaration.start_byte, declaration.end_byte
-    edits[(begin, end) if listed else _with_comma(declaration)] = ", ".join(listed)
+    edits[(begin, end) if listed else with_comma(declaration)] = ", ".join(listed)
     written = program.text(declaration).replace("__grid_constant__", "")
     first = next((child for child in kernel.body.named_children if child.type != "comment"), None)
     plain = first is not None and not first.type.startswith("preproc")
@@ -219,16 +220,6 @@ def _made(
                       "leave the constructor out, or give it what it takes")  # fmt: skip
     begin, end = "()" if argument.made else "{}"
     return f"{argument.type if not path else ''}{begin}{', '.join(parts)}{end}"
-
-
-def _with_comma(node: Node) -> tuple[int, int]:
-    """Return the extent of a parameter with a comma beside it."""
-    after, before = node.next_sibling, node.prev_sibling
-    if after is not None and after.type == ",":
-        return node.start_byte, after.end_byte
-    if before is not None and before.type == ",":
-        return before.start_byte, node.end_byte
-    return node.start_byte, node.end_byte
 
 
 def _copy_function(copies: _Copies) -> _Copies | None:

@@ -85,7 +85,7 @@ class _Rewriting:
                               for path, name in self._members(routine, parameter)]  # fmt: skip
                     begin, end = parameter.declaration.start_byte, parameter.declaration.end_byte
                     if not listed:
-                        begin, end = _with_comma(parameter.declaration)
+                        begin, end = with_comma(parameter.declaration)
                     edits[begin, end] = ", ".join(listed)
             for use in self.uses.uses(routine):
                 self._edit(routine, function, use, edits)
@@ -112,7 +112,7 @@ class _Rewriting:
         at = next(i for i, a in enumerate(call_arguments(call)) if a.id == node.id)
         names = [function.names[root, joined(path, inner)]
                  for inner, _ in self._members(callee, callee.parameters[at])]  # fmt: skip
-        begin, end = (node.start_byte, node.end_byte) if names else _with_comma(node)
+        begin, end = (node.start_byte, node.end_byte) if names else with_comma(node)
         edits[begin, end] = ", ".join(names)
 
     def _members(self, routine: Routine, parameter: Variable) -> list[tuple[str, str]]:
@@ -244,7 +244,7 @@ class _Rewriting:
         return replace(self.plan, steps=tuple(steps))
 
 
-def _with_comma(node: Node) -> tuple[int, int]:
+def with_comma(node: Node) -> tuple[int, int]:
     """Return the extent of a parameter or argument with a comma beside it."""
     after, before = node.next_sibling, node.prev_sibling
     if after is not None and after.type == ",":
